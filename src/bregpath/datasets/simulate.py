@@ -1,0 +1,396 @@
+r"""Sparse generalised linear models with known truth.
+
+All four simulators share one recipe (Huang & Yao, AISTATS 2018, section on simulations):
+
+* the support :math:`S` is the first `s` columns;
+* the intercept and the non-zero coefficients are uniform on :math:`[-2M, -M] \cup [M, 2M]`;
+* rows of `X` are normal with :math:`\Sigma_{jk} = r^{|j-k|}`, or sparse with independent entries.
+
+The truth is drawn before the data: the same `seed` with another `n` is another sample of the same model.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+
+FloatArray: TypeAlias = npt.NDArray[np.floating[Any]]
+Seed: TypeAlias = int | np.random.Generator | None
+Order: TypeAlias = Literal["F", "C"]
+
+_DEFAULT_R = 0.25
+# exp(eta) must stay a sensible mean: with these limits counts above a few ten thousand are out of reach.
+_POISSON_MAX_SD = 1.5
+_POISSON_MAX_INTERCEPT = 2.0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Simulation:
+    """A simulated data set with the parameters that generated it.
+
+    Attributes
+    ----------
+    X : ndarray or scipy.sparse.csc_array of shape (n, p)
+        The design, without a column of ones.
+    y : ndarray of shape (n,)
+        The response.
+    intercept : float or ndarray of shape (q,)
+        The true intercept; one per class for the multinomial model.
+    coef : ndarray of shape (p,) or (p, q)
+        The true coefficients; exactly zero off the support.
+
+    Examples
+    --------
+    >>> from bregpath.datasets import make_logistic
+    >>> make_logistic(n=50, p=10, s=3, seed=0)
+    Simulation(n=50, p=10, s=3, X=dense float64, y=int64)
+    """
+
+    X: FloatArray | sp.csc_array
+    y: npt.NDArray[Any]
+    intercept: float | FloatArray
+    coef: FloatArray
+
+    @property
+    def support(self) -> npt.NDArray[np.intp]:
+        """Indices of the columns of `X` whose true coefficients are not all zero."""
+        nonzero = self.coef != 0
+        return np.flatnonzero(nonzero if nonzero.ndim == 1 else nonzero.any(axis=1))
+
+    def __repr__(self) -> str:
+        n, p = self.X.shape
+        kind = "dense" if isinstance(self.X, np.ndarray) else "sparse"
+        classes = f", q={self.coef.shape[1]}" if self.coef.ndim == 2 else ""
+        return (
+            f"Simulation(n={n}, p={p}, s={self.support.size}{classes}, "
+            f"X={kind} {self.X.dtype}, y={self.y.dtype})"
+        )
+
+
+def make_linear(
+    n: int = 400,
+    p: int = 80,
+    s: int = 20,
+    M: float = 1.0,
+    r: float | None = None,
+    seed: Seed = None,
+    *,
+    snr: float = 4.0,
+    density: float | None = None,
+    dtype: npt.DTypeLike = np.float64,
+    order: Order = "F",
+) -> Simulation:
+    r"""Simulate a sparse linear model, :math:`y = \alpha + X\beta + \sigma\varepsilon`.
+
+    The noise level follows from the population variance of the signal,
+    :math:`\sigma^2 = \beta^\top \Sigma \beta / \mathrm{snr}`: it depends on the truth, not on the sample.
+    Without a signal (`s=0`) the noise has standard deviation 1.
+
+    Parameters
+    ----------
+    n, p, s : int
+        Number of rows, of columns, and of non-zero coefficients (the first `s` columns).
+    M : float
+        Size of the signal: intercept and coefficients are uniform on :math:`[-2M,-M] \cup [M,2M]`.
+    r : float, optional
+        Correlation of neighbouring columns, :math:`\Sigma_{jk} = r^{|j-k|}`, between -1 and 1. The default
+        is 0.25 for a dense `X`; a sparse one has independent columns, so there `r` must be None or 0.
+    seed : int, numpy.random.Generator or None
+        Source of randomness. A generator is advanced by the call.
+    snr : float
+        Signal-to-noise ratio, var(X beta) / var(noise). ``numpy.inf`` means no noise.
+    density : float, optional
+        If given, `X` is a `scipy.sparse.csc_array`: each entry is non-zero with this probability, and then
+        standard normal (as in tables of weighted words).
+    dtype : numpy.float64 or numpy.float32
+        Precision of `X`. The numbers are drawn in double precision and rounded, so the data are the same.
+    order : {"F", "C"}
+        Memory order of a dense `X`: by columns or by rows.
+
+    Returns
+    -------
+    Simulation
+        Here `y` is float64.
+
+    Examples
+    --------
+    >>> from bregpath.datasets import make_linear
+    >>> sim = make_linear(n=100, p=20, s=3, seed=1)
+    >>> sim.X.shape, sim.y.shape, sim.support.tolist()
+    ((100, 20), (100,), [0, 1, 2])
+    """
+    recipe = _checked(n, p, s, M, r, density, dtype, order)
+    _check(snr, "snr", lambda v: v > 0, "a positive number (numpy.inf for no noise)")
+    rng = _generator(seed)
+    intercept, coef = recipe.draw_truth(rng)
+    X, eta = recipe.draw_design(rng, intercept, coef)
+    sigma = np.sqrt(recipe.signal_variance(coef) / snr) if recipe.s > 0 else float(np.isfinite(snr))
+    return Simulation(X, eta + sigma * rng.standard_normal(recipe.n), float(intercept[0]), coef[:, 0])
+
+
+def make_logistic(
+    n: int = 400,
+    p: int = 80,
+    s: int = 20,
+    M: float = 1.0,
+    r: float | None = None,
+    seed: Seed = None,
+    *,
+    density: float | None = None,
+    dtype: npt.DTypeLike = np.float64,
+    order: Order = "F",
+) -> Simulation:
+    r"""Simulate a sparse logistic model, :math:`P(y = 1 \mid x) = 1 / (1 + e^{-(\alpha + x^\top\beta)})`.
+
+    Parameters
+    ----------
+    n, p, s, M, r, seed, density, dtype, order
+        As in :func:`make_linear`.
+
+    Returns
+    -------
+    Simulation
+        Here `y` holds the integers -1 and +1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bregpath.datasets import make_logistic
+    >>> sim = make_logistic(n=100, p=20, s=3, seed=1)
+    >>> np.unique(sim.y).tolist()
+    [-1, 1]
+    """
+    recipe = _checked(n, p, s, M, r, density, dtype, order)
+    rng = _generator(seed)
+    intercept, coef = recipe.draw_truth(rng)
+    X, eta = recipe.draw_design(rng, intercept, coef)
+    # A logistic variable exceeds -eta with probability 1 / (1 + exp(-eta)); no exponential can overflow.
+    y = np.where(rng.logistic(size=recipe.n) > -eta, 1, -1).astype(np.int64)
+    return Simulation(X, y, float(intercept[0]), coef[:, 0])
+
+
+def make_multinomial(
+    n: int = 400,
+    p: int = 80,
+    s: int = 20,
+    M: float = 1.0,
+    r: float | None = None,
+    n_classes: int = 3,
+    seed: Seed = None,
+    *,
+    density: float | None = None,
+    dtype: npt.DTypeLike = np.float64,
+    order: Order = "F",
+) -> Simulation:
+    r"""Simulate a sparse multinomial model, :math:`P(y = l \mid x) \propto e^{\alpha_l + x^\top\beta_l}`.
+
+    The first `s` rows of the coefficient matrix are non-zero in all classes: a variable is relevant as a
+    whole, which is what a group penalty on rows looks for.
+
+    Parameters
+    ----------
+    n, p, s, M, r, seed, density, dtype, order
+        As in :func:`make_linear`.
+    n_classes : int
+        Number of classes q, at least 2.
+
+    Returns
+    -------
+    Simulation
+        Here `y` holds the integers 0, ..., q - 1, `intercept` has shape (q,) and `coef` (p, q).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bregpath.datasets import make_multinomial
+    >>> sim = make_multinomial(n=100, p=20, s=3, seed=1)
+    >>> sim.coef.shape, np.unique(sim.y).tolist()
+    ((20, 3), [0, 1, 2])
+    """
+    recipe = _checked(n, p, s, M, r, density, dtype, order)
+    q = _integer(n_classes, "n_classes", 2)
+    rng = _generator(seed)
+    intercept, coef = recipe.draw_truth(rng, q)
+    X, eta = recipe.draw_design(rng, intercept, coef)
+    # Gumbel-max: the largest of eta_l + Gumbel noise is a draw from softmax(eta).
+    y = np.argmax(eta + rng.gumbel(size=eta.shape), axis=1).astype(np.int64)
+    return Simulation(X, y, intercept, coef)
+
+
+def make_poisson(
+    n: int = 400,
+    p: int = 80,
+    s: int = 20,
+    M: float = 0.2,
+    r: float | None = None,
+    seed: Seed = None,
+    *,
+    density: float | None = None,
+    dtype: npt.DTypeLike = np.float64,
+    order: Order = "F",
+) -> Simulation:
+    r"""Simulate a sparse Poisson model, :math:`y \mid x \sim \mathrm{Poisson}(e^{\alpha + x^\top\beta})`.
+
+    The mean is exponential in the coefficients, so large ones are held back to keep counts finite: beta is
+    scaled down as a whole until neither the population standard deviation of :math:`x^\top\beta` nor any
+    :math:`|\beta_j|` exceeds 1.5, and the intercept is clipped to [-2, 2]. What is returned is what was used.
+
+    Parameters
+    ----------
+    n, p, s, M, r, seed, density, dtype, order
+        As in :func:`make_linear`; note the smaller default of `M`.
+
+    Returns
+    -------
+    Simulation
+        Here `y` holds counts (int64).
+
+    Examples
+    --------
+    >>> from bregpath.datasets import make_poisson
+    >>> sim = make_poisson(n=100, p=20, s=3, seed=1)
+    >>> bool(sim.y.min() >= 0), sim.y.dtype.name
+    (True, 'int64')
+    """
+    recipe = _checked(n, p, s, M, r, density, dtype, order)
+    rng = _generator(seed)
+    intercept, coef = recipe.draw_truth(rng)
+    # The limit on |beta_j| matters for a very sparse X, where a small variance can hide huge coefficients.
+    size = max(np.sqrt(recipe.signal_variance(coef)), float(np.abs(coef).max()))
+    coef *= min(1.0, _POISSON_MAX_SD / size) if size > 0.0 else 1.0
+    intercept = np.clip(intercept, -_POISSON_MAX_INTERCEPT, _POISSON_MAX_INTERCEPT)
+    X, eta = recipe.draw_design(rng, intercept, coef)
+    y = rng.poisson(np.exp(eta)).astype(np.int64)
+    return Simulation(X, y, float(intercept[0]), coef[:, 0])
+
+
+@dataclass(frozen=True)
+class _Recipe:
+    """The checked arguments that the simulators share, and the draws that they make in common."""
+
+    n: int
+    p: int
+    s: int
+    M: float
+    r: float
+    density: float | None
+    dtype: np.dtype[Any]
+    order: Order
+
+    def draw_truth(self, rng: np.random.Generator, q: int = 1) -> tuple[FloatArray, FloatArray]:
+        """Draw intercepts (q,) and coefficients (p, q), uniform on [-2M, -M] u [M, 2M] where not zero."""
+        values = rng.uniform(self.M, 2 * self.M, (self.s + 1, q))
+        values *= rng.choice(np.array([-1.0, 1.0]), size=values.shape)
+        coef = np.zeros((self.p, q))
+        coef[: self.s] = values[1:]
+        return values[0], coef
+
+    def draw_design(
+        self, rng: np.random.Generator, intercept: FloatArray, coef: FloatArray
+    ) -> tuple[FloatArray | sp.csc_array, FloatArray]:
+        """Draw X and compute eta = intercept + X coef: (n,) if coef has one column, else (n, q)."""
+        X = self._draw_dense(rng) if self.density is None else self._draw_sparse(rng, self.density)
+        eta = intercept + X[:, : self.s].astype(np.float64) @ coef[: self.s]
+        return X, (eta[:, 0] if coef.shape[1] == 1 else eta)
+
+    def signal_variance(self, coef: FloatArray) -> float:
+        """Return the population variance of X coef, the sum of r^|j-k| beta_j beta_k over j, k, in O(s)."""
+        beta = coef[: self.s, 0]
+        if self.density is not None:
+            return float(self.density * (beta @ beta))
+        cross, carried = 0.0, 0.0
+        for previous, current in pairwise(beta):
+            carried = self.r * (carried + previous)  # sum over j < k of r^(k-j) beta_j
+            cross += carried * current
+        return float(beta @ beta + 2.0 * cross)
+
+    def _draw_dense(self, rng: np.random.Generator) -> FloatArray:
+        """Draw an AR(1) along the columns, x_j = r x_{j-1} + sqrt(1 - r^2) e_j: Sigma is never formed."""
+        X = np.empty((self.n, self.p), dtype=self.dtype, order=self.order)
+        fresh = np.sqrt(1.0 - self.r**2)
+        column = rng.standard_normal(self.n)
+        X[:, 0] = column
+        for j in range(1, self.p):
+            column = self.r * column + fresh * rng.standard_normal(self.n)
+            X[:, j] = column
+        return X
+
+    def _draw_sparse(self, rng: np.random.Generator, density: float) -> sp.csc_array:
+        """Draw independent entries, in O(nnz): gaps between Bernoulli successes are geometric."""
+        import scipy.sparse as sp
+
+        cells = self.n * self.p
+        block = int(cells * density + 6.0 * np.sqrt(cells * density)) + 16
+        pieces, last = [], -1
+        while last < cells:
+            # Cut: at a tiny density a single gap can be the largest int64, and the sum would overflow.
+            gaps = np.minimum(rng.geometric(density, block), cells + 1)
+            pieces.append(last + np.cumsum(gaps))
+            last = int(pieces[-1][-1])
+        positions = np.concatenate(pieces)
+        columns, rows = np.divmod(positions[positions < cells], self.n)
+        index = np.int32 if max(rows.size, self.n) < 2**31 else np.int64
+        indptr = np.concatenate([[0], np.cumsum(np.bincount(columns, minlength=self.p))])
+        values = rng.standard_normal(rows.size).astype(self.dtype)
+        return sp.csc_array((values, rows.astype(index), indptr.astype(index)), shape=(self.n, self.p))
+
+
+def _checked(
+    n: int, p: int, s: int, M: float, r: float | None, density: float | None, dtype: Any, order: Order
+) -> _Recipe:
+    n, p, s = _integer(n, "n", 1), _integer(p, "p", 1), _integer(s, "s", 0)
+    if s > p:
+        raise ValueError(f"s={s} non-zero coefficients do not fit into p={p} columns; choose s <= p.")
+    _check(M, "M", lambda v: 0 < v < np.inf, "a positive finite number")
+    if order not in ("F", "C"):
+        raise ValueError(f"order={order!r} is not a memory order; use 'F' (columns) or 'C' (rows).")
+    if dtype not in (np.float64, np.float32, "float64", "float32"):
+        raise ValueError(f"dtype={dtype!r} is not supported; use numpy.float64 or numpy.float32.")
+    if density is None:
+        r = _DEFAULT_R if r is None else r
+        _check(r, "r", lambda v: -1 < v < 1, "a number strictly between -1 and 1")
+    else:
+        _check(density, "density", lambda v: 0 < v <= 1, "None or a number in (0, 1]")
+        if r is not None and r != 0:
+            raise ValueError(
+                f"r={r!r} was given with density={density!r}, but a sparse X has independent columns; "
+                "leave r out (or r=0), or leave density out."
+            )
+        if order == "C":
+            raise ValueError("order='C' was given with density, but a sparse X is stored by columns.")
+        r = 0.0
+    return _Recipe(n, p, s, float(M), float(r), density, np.dtype(dtype), order)
+
+
+def _generator(seed: Seed) -> np.random.Generator:
+    if isinstance(seed, np.random.Generator):
+        return seed
+    return np.random.default_rng(None if seed is None else _integer(seed, "seed", 0, ", a Generator or None"))
+
+
+def _integer(value: SupportsIndex, name: str, least: int, other: str = "") -> int:
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = None
+    if number is None or isinstance(value, bool):  # True would pass for 1, and is never meant
+        raise TypeError(f"{name} must be an integer{other}, but is {value!r} of type {type(value).__name__}.")
+    if number < least:
+        raise ValueError(f"{name}={number} is too small; it must be at least {least}.")
+    return number
+
+
+def _check(value: float, name: str, allowed: Callable[[float], bool], wanted: str) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise TypeError(f"{name} must be {wanted}, but is {value!r} of type {type(value).__name__}.")
+    if not allowed(float(value)):
+        raise ValueError(f"{name}={value!r} is out of range; it must be {wanted}.")
