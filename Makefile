@@ -1,0 +1,93 @@
+# Every target sets up what it needs in a virtual environment: on a fresh machine `make test` is enough.
+# PYTHON chooses the interpreter, PYTEST_ARGS is handed to pytest: make test PYTEST_ARGS="-k ising -x"
+
+PYTHON ?= python3
+JOBS ?= 2
+PYTEST_ARGS ?=
+VENV := .venv
+PURE := .venv-pure
+
+# What an install is made of. Folders are listed too: their time changes when a file is removed.
+SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE \
+	$(shell find src cpp -name __pycache__ -prune -o -print 2>/dev/null)
+
+PIP_FLAGS := -q --disable-pip-version-check
+# The build folder is kept, so a reinstall compiles only what changed.
+INSTALL := -m pip install $(PIP_FLAGS) --no-deps --no-build-isolation --force-reinstall \
+	--config-settings=build-dir=build/{wheel_tag} .
+# Tests and the doctests of the installed package (src is not on the path).
+PYTEST := -m pytest --rootdir=. -c pyproject.toml -n $(JOBS) \
+	--doctest-modules --doctest-ignore-import-errors --pyargs tests bregpath $(PYTEST_ARGS)
+
+# The extras that a stamp .deps-NAME stands for.
+EXTRAS_test := test
+EXTRAS_lint := lint
+EXTRAS_demo := plot,progress,frames
+EXTRAS_docs := docs
+EXTRAS_bench := all
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help test test-pure slow lint demo docs bench sdist clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+test: lint $(VENV)/.deps-test  ## lint, then all tests and doctests, with the compiled core
+	$(VENV)/bin/python $(PYTEST)
+
+test-pure: $(PURE)/.deps-test  ## the same tests with the NumPy-only package
+	$(PURE)/bin/python $(PYTEST)
+
+slow: $(VENV)/.deps-test  ## the tests marked slow
+	$(VENV)/bin/python -m pytest -n $(JOBS) -m slow tests $(PYTEST_ARGS)
+
+lint: $(VENV)/.deps-lint  ## ruff, the direction of imports, types
+	$(VENV)/bin/ruff check .
+	PYTHONPATH=src $(VENV)/bin/lint-imports
+	$(VENV)/bin/mypy
+
+demo: $(VENV)/.deps-demo  ## a real analysis, from data to report
+	$(VENV)/bin/bregpath demo
+
+docs: $(VENV)/.deps-docs  ## the documentation, in docs/_build/html
+	$(VENV)/bin/sphinx-build -W --keep-going -b html docs docs/_build/html
+
+bench: $(VENV)/.deps-bench  ## the benchmarks
+	$(VENV)/bin/python -m benchmarks.run
+
+sdist: $(VENV)/.tools  ## the source distribution, in dist/
+	$(VENV)/bin/python -m pip install $(PIP_FLAGS) build
+	$(VENV)/bin/python -m build --sdist --no-isolation
+
+clean:  ## remove environments, builds and caches
+	rm -rf $(VENV) $(PURE) build dist docs/_build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache \
+		.hypothesis
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+# --- stamps: tools -> installed package -> dependencies of one target --------------------------------
+
+$(VENV)/.tools $(PURE)/.tools: %/.tools: pyproject.toml
+	$(PYTHON) -m venv $*
+	$*/bin/python -m pip install $(PIP_FLAGS) "scikit-build-core>=0.10" "nanobind>=2.2" cmake ninja
+	@touch $@
+
+# BREGPATH_PURE is set for the second environment only; without a compiler both are pure.
+# The stamp bears the time of the beginning: a file edited during the install is newer.
+$(PURE)/.installed: export BREGPATH_PURE = 1
+$(VENV)/.installed $(PURE)/.installed: %/.installed: %/.tools $(SOURCES)
+	@touch $@.begun
+	$*/bin/python $(INSTALL)
+	@mv $@.begun $@
+
+# The package is installed already, so its name stands for its metadata: pip adds what is missing.
+$(VENV)/.deps-%: pyproject.toml | $(VENV)/.installed
+	$(VENV)/bin/python -m pip install $(PIP_FLAGS) "bregpath[$(EXTRAS_$*)]"
+	@touch $@
+
+$(PURE)/.deps-%: pyproject.toml | $(PURE)/.installed
+	$(PURE)/bin/python -m pip install $(PIP_FLAGS) "bregpath[$(EXTRAS_$*)]"
+	@touch $@
+
+# Stamps are kept, though they are only steps on the way.
+.PRECIOUS: $(VENV)/.% $(PURE)/.%

@@ -1,0 +1,74 @@
+// The Python module bregpath._kernels._core: chooses the instruction set, checks and hands over arrays.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+
+#include "kernels.hpp"
+
+namespace nb = nanobind;
+
+namespace {
+
+using bregpath::Kernels;
+using Vector = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// Highest level that this processor and its operating system run: 0 base, 3 or 4.
+int processor_level() {
+#if defined(BREGPATH_X86_LEVELS) && defined(BREGPATH_CXX_KNOWS_CPU_LEVELS)
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("x86-64-v4")) return 4;
+    if (__builtin_cpu_supports("x86-64-v3")) return 3;
+#elif defined(BREGPATH_X86_LEVELS)
+    __builtin_cpu_init();
+    const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                    __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+    const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                    __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+                    __builtin_cpu_supports("avx512vl");
+    if (v4) return 4;
+    if (v3) return 3;
+#endif
+    return 0;
+}
+
+// BREGPATH_ISA=base|v3|v4 lowers the level (tests, comparisons); it never raises it above the processor's.
+int wanted_level() {
+    const char* text = std::getenv("BREGPATH_ISA");
+    if (text == nullptr || *text == '\0') return 4;
+    const std::string isa(text);
+    if (isa == "base") return 0;
+    if (isa == "v3") return 3;
+    if (isa == "v4") return 4;
+    throw std::runtime_error("BREGPATH_ISA must be 'base', 'v3' or 'v4', found '" + isa + "'");
+}
+
+const Kernels* choose_kernels() {
+    const int wanted = wanted_level();
+    const int found = processor_level();
+    [[maybe_unused]] const int level = wanted < found ? wanted : found;
+#ifdef BREGPATH_X86_LEVELS
+    if (level >= 4) return bregpath_kernels_v4();
+    if (level >= 3) return bregpath_kernels_v3();
+#endif
+    return bregpath_kernels_base();
+}
+
+const Kernels* kernels = nullptr;  // chosen once, when the module is loaded
+
+}  // namespace
+
+NB_MODULE(_core, m) {
+    kernels = choose_kernels();
+    m.doc() = "Compiled kernels of bregpath.";
+    m.def("isa", [] { return kernels->isa; }, "Instruction set in use: 'base', 'v3' or 'v4'.");
+    m.def(
+        "probe",
+        [](Vector x) {
+            nb::gil_scoped_release nogil;
+            return kernels->probe(x.data(), static_cast<long>(x.shape(0)));
+        },
+        nb::arg("x").noconvert(), "Sum of x, by the chosen kernels.");
+}
