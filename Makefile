@@ -72,6 +72,12 @@ $(VENV)/.tools $(PURE)/.tools: %/.tools: pyproject.toml
 	$*/bin/python -m pip install $(PIP_FLAGS) "scikit-build-core>=0.10" "nanobind>=2.2" cmake ninja
 	@touch $@
 
+# With a compiler at hand, an error in cpp/ is an error, not a reason to fall back to NumPy.
+COMPILERS := $(if $(filter default,$(origin CXX)),c++ g++ clang++,$(firstword $(CXX)))
+ifneq ($(shell command -v $(COMPILERS) 2>/dev/null),)
+$(VENV)/.installed: export BREGPATH_REQUIRE_EXTENSION = 1
+endif
+
 # BREGPATH_PURE is set for the second environment only; without a compiler both are pure.
 # The stamp bears the time of the beginning: a file edited during the install is newer.
 $(PURE)/.installed: export BREGPATH_PURE = 1
