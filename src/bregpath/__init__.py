@@ -1,0 +1,58 @@
+"""Sparse model selection by dynamics: whole regularisation paths for regression and graphs.
+
+Names are imported when first used, so that ``import bregpath`` costs NumPy only.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from bregpath._version import __version__
+
+if TYPE_CHECKING:
+    from bregpath import datasets as datasets
+    from bregpath import losses as losses
+    from bregpath import penalties as penalties
+    from bregpath import plots as plots
+    from bregpath.flow.stop import Progress as Progress
+    from bregpath.flow.stop import Result as Result
+    from bregpath.flow.stop import StopAtDevianceRatio as StopAtDevianceRatio
+    from bregpath.flow.stop import StopAtTime as StopAtTime
+    from bregpath.flow.stop import StopAtVariables as StopAtVariables
+    from bregpath.flow.stop import StopWhenWorse as StopWhenWorse
+    from bregpath.path import Path as Path
+    from bregpath.path import Point as Point
+    from bregpath.path_file import load_path as load_path
+    from bregpath.trace import trace_path as trace_path
+
+_HOME = {
+    "Path": "bregpath.path",
+    "Point": "bregpath.path",
+    "Progress": "bregpath.flow.stop",
+    "Result": "bregpath.flow.stop",
+    "StopAtDevianceRatio": "bregpath.flow.stop",
+    "StopAtTime": "bregpath.flow.stop",
+    "StopAtVariables": "bregpath.flow.stop",
+    "StopWhenWorse": "bregpath.flow.stop",
+    "load_path": "bregpath.path_file",
+    "trace_path": "bregpath.trace",
+}
+_MODULES = ("datasets", "losses", "penalties", "plots")
+
+__all__ = ["__version__", *_HOME, *_MODULES]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        value = getattr(import_module(_HOME[name]), name)
+    elif name in _MODULES:
+        value = import_module(f"bregpath.{name}")
+    else:
+        raise AttributeError(f"module 'bregpath' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,275 @@
+"""Blocks of steps in NumPy: complete for every loss, penalty and design, and the oracle of the compiled core.
+
+Two ways to advance the same dynamics ``z' = -X'r(eta)``, ``beta = kappa shrink(z)``, ``alpha' = -kappa 1'r``:
+
+* a fixed step is the paper's iteration to the letter (explicit Euler);
+* adaptive steps are a stabilised Runge-Kutta method with an embedded error estimate.
+
+Which columns can move inside an adaptive step is decided at its start: those that are active, and those that would
+reach their threshold by the end of the step at their present speed (`live`). A step after which any other column
+lies beyond its threshold is repeated with that column made live. Hence the result does not depend on which other
+columns were in the working set, and a screened path equals the unscreened one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from bregpath._kernels.chebyshev import MAX_STAGES, longest_step, stage_coefficients, stages_needed
+from bregpath._typing import Array, BoolArray
+
+__all__ = ["Knot", "StepError", "System", "advance", "curvature_on", "first_step", "make_knot"]
+
+SAFETY = 0.8  # of the step that the error estimate allows
+RATE_MARGIN = 1.15  # of the power iteration, which approaches the largest curvature from below
+ROUNDING = 1e-12  # a rise of the loss below this fraction of it is rounding
+
+
+class StepError(RuntimeError):
+    """The steps became too short to go on."""
+
+
+@dataclass(frozen=True)
+class System:
+    """What is integrated: the problem restricted to a working set of columns."""
+
+    problem: Any  # loss, y, w, offset, kappa, fit_intercept; see bregpath.flow.problem.Problem
+    block: Any  # the working columns as a design
+    penalty: Any  # the penalty on the working columns
+    step: float | None  # fixed step, or None for adaptive ones
+    tol: float
+
+
+@dataclass(frozen=True)
+class Knot:
+    """The state between two steps; ``q`` outputs, ``m`` working columns, ``n`` rows."""
+
+    t: float
+    alpha: Array  # (q,) intercepts
+    alpha_slope: Array  # (q,) d alpha / dt
+    z: Array  # (m, q) dual variable
+    slope: Array  # (m, q) dz / dt
+    R: Array  # (n, q) integral of the residual; z = -X'R on penalised columns
+    residual: Array  # (n, q) d loss / d eta
+    value: float  # loss
+    h: float  # proposed next step
+    direction: Array  # (m, q) leading curvature direction, for the power iteration
+    reach: float = 0.0  # longest step tried from the previous knot
+    gradients: int = 0  # gradients computed so far
+    products: int = 0  # products with a single column so far
+
+
+def make_knot(system: System, t: float, alpha: Array, z: Array, R: Array, h: float, direction: Array) -> Knot:
+    """The knot at a given state, its residual and slopes computed."""
+    problem = system.problem
+    beta = system.penalty.primal(z, problem.kappa)
+    eta = problem.predictor(system.block, alpha, beta)
+    residual = problem.residual(eta)
+    return Knot(
+        t=t,
+        alpha=alpha,
+        alpha_slope=problem.alpha_slope(residual),
+        z=z,
+        slope=-system.block.rmatvec(residual),
+        R=R,
+        residual=residual,
+        value=problem.value(eta),
+        h=h,
+        direction=direction,
+    )
+
+
+def advance(system: System, knot: Knot, until: float, max_steps: int) -> list[Knot]:
+    """The knot and those after it, until a knot reaches ``until`` or ``max_steps`` steps are done."""
+    take_step = _fixed_step if system.step is not None else _adaptive_step
+    knots = [knot]
+    while len(knots) <= max_steps and knots[-1].t < until:
+        knots.append(take_step(system, knots[-1]))
+    return knots
+
+
+def _fixed_step(system: System, knot: Knot) -> Knot:
+    """The three lines."""
+    h = system.step
+    assert h is not None
+    after = make_knot(
+        system,
+        t=knot.t + h,
+        alpha=knot.alpha + h * knot.alpha_slope,
+        z=knot.z + h * knot.slope,
+        R=knot.R + h * knot.residual,
+        h=h,
+        direction=knot.direction,
+    )
+    if not after.value <= knot.value + ROUNDING * (abs(knot.value) + 1e-3):
+        _refuse_unstable(system, knot)
+    work = 2 * len(knot.z)
+    return replace(after, reach=h, gradients=knot.gradients + 1, products=knot.products + work)
+
+
+def _refuse_unstable(system: System, knot: Knot) -> None:
+    """The loss cannot rise while ``kappa * step * curvature < 2``; where it does, say which step is stable."""
+    support = np.any(system.penalty.support(knot.z + system.step * knot.slope), axis=1)
+    _, rate = curvature_on(system, knot, support, iterations=50)
+    kappa = system.problem.kappa
+    largest = 2.0 / (kappa * rate)
+    if system.step >= 0.999 * largest or not np.isfinite(rate):
+        raise ValueError(
+            f"`step`={system.step:g} is unstable with kappa={kappa:g}: at t={knot.t:g} the loss rises. The largest stable "
+            f'step there is {largest:.3g}; choose a smaller one, or step="adaptive".'
+        )
+
+
+def _adaptive_step(system: System, knot: Knot) -> Knot:
+    """One accepted step, as long as the tolerance allows."""
+    kappa, penalty = system.problem.kappa, system.penalty
+    active = penalty.entry(knot.z) < 0
+    started = np.any(active, axis=1)
+    direction, rate = curvature_on(system, knot, started)
+    rate *= kappa * RATE_MARGIN
+    h, reach = knot.h, 0.0
+    forced = np.zeros(len(knot.z), dtype=bool)
+    gradients, products = knot.gradients, knot.products + 4 * int(started.sum())
+    while True:
+        if not h > 1e-13 * knot.t:
+            raise StepError(f"steps became shorter than rounding at t={knot.t:g}")
+        stages = stages_needed(h * rate)
+        if stages > MAX_STAGES:
+            stages, h = MAX_STAGES, longest_step(MAX_STAGES, rate)
+        reach = max(reach, h)
+        h, entering = _not_far_beyond_entry(penalty, knot, h, 1.0 / rate)
+        stages = min(stages, stages_needed(h * rate))
+        live = penalty.close(started | entering | forced)
+        after = _chebyshev_step(system, knot, h, stages, live)
+        gradients += stages
+        products += 2 * stages * int(live.sum()) + 2 * len(knot.z)
+        if after is None:  # overflow: the local curvature is far from that at the knot
+            h *= 0.2
+            continue
+        error = _error(system, knot, after, active, h)
+        rises = after.value > knot.value + ROUNDING * (abs(knot.value) + 1e-3)
+        if error > 1.0 or rises or not np.isfinite(error):
+            shorter = SAFETY * error ** (-1 / 3) if np.isfinite(error) and error > 0 else 0.1
+            h *= min(0.5, max(0.1, shorter))
+            continue
+        missed = np.any(penalty.entry(after.z) < 0, axis=1) & ~live
+        if missed.any():
+            forced |= missed
+            continue
+        longer = min(3.0, max(0.3, SAFETY * max(error, 1e-6) ** (-1 / 3)))
+        return replace(
+            after, h=h * longer, direction=direction, reach=reach, gradients=gradients, products=products
+        )
+
+
+def _not_far_beyond_entry(penalty: Any, knot: Knot, h: float, slack: float) -> tuple[float, BoolArray]:
+    """Shorten a step to end just after the first expected entry, and tell which columns enter.
+
+    An entry bends the path; a step that ends soon after it is rarely rejected.
+    """
+    now, then = penalty.entry(knot.z), penalty.entry(knot.z + h * knot.slope)
+    entering = (now >= 0) & (then < 0)
+    if entering.any():
+        first = h * float(np.min(now[entering] / (now[entering] - then[entering])))
+        h = min(h, first + slack)
+        entering = (now >= 0) & (penalty.entry(knot.z + h * knot.slope) < 0)
+    return h, np.any(entering, axis=1)
+
+
+def _chebyshev_step(system: System, knot: Knot, h: float, stages: int, live: BoolArray) -> Knot | None:
+    """One Runge-Kutta-Chebyshev step in which the ``live`` columns move."""
+    problem, kappa = system.problem, system.problem.kappa
+    columns = np.flatnonzero(live)
+    block, penalty = system.block.columns(columns), system.penalty.take(columns)
+    c = stage_coefficients(stages)
+
+    # All moving quantities obey the same linear recursion; index 0 is the knot, 1 the last stage, 2 the one before.
+    start = (knot.alpha, knot.z[columns], knot.R)
+    speed0 = (knot.alpha_slope, knot.slope[columns], knot.residual)
+    before = start
+    stage = tuple(y + c.first * h * f for y, f in zip(start, speed0, strict=True))
+    for j in range(2, stages + 1):
+        eta = problem.predictor(block, stage[0], penalty.primal(stage[1], kappa))
+        residual = problem.residual(eta)
+        if not np.isfinite(residual).all():
+            return None
+        speed = (problem.alpha_slope(residual), -block.rmatvec(residual), residual)
+        new = tuple(
+            (1 - c.mu[j] - c.nu[j]) * y0 + c.mu[j] * y1 + c.nu[j] * y2 + h * (c.mu1[j] * f + c.gamma[j] * f0)
+            for y0, y1, y2, f, f0 in zip(start, stage, before, speed, speed0, strict=True)
+        )
+        before, stage = stage, new
+
+    alpha, z_live, R = stage
+    eta = problem.predictor(block, alpha, penalty.primal(z_live, kappa))
+    residual, value = problem.residual(eta), problem.value(eta)
+    if not (np.isfinite(value) and np.isfinite(residual).all()):
+        return None
+    q = R.shape[1]
+    products = -system.block.rmatvec(np.hstack([R - knot.R, residual]))
+    z = knot.z + products[:, :q]
+    z[columns] = z_live
+    return Knot(
+        t=knot.t + h,
+        alpha=alpha,
+        alpha_slope=problem.alpha_slope(residual),
+        z=z,
+        slope=products[:, q:],
+        R=R,
+        residual=residual,
+        value=value,
+        h=h,
+        direction=knot.direction,
+    )
+
+
+def _error(system: System, knot: Knot, after: Knot, active: BoolArray, h: float) -> float:
+    """Estimated error of the coefficients of a step, as a multiple of the tolerance.
+
+    The tolerance is relative to the largest coefficient. The estimate is that of the RKC code:
+    ``0.8 (y_k - y_{k+1}) + 0.4 h (f_k + f_{k+1})``.
+    """
+    kappa, penalty = system.problem.kappa, system.penalty
+    moving = active | (penalty.entry(after.z) < 0)
+    largest = float(np.max(np.abs(penalty.primal(after.z, kappa)), initial=0.0))
+    z_error = 0.8 * (knot.z - after.z) + 0.4 * h * (knot.slope + after.slope)
+    alpha_error = 0.8 * (knot.alpha - after.alpha) + 0.4 * h * (knot.alpha_slope + after.alpha_slope)
+    worst = kappa * float(np.max(np.abs(z_error[moving]), initial=0.0))
+    worst = max(worst, float(np.max(np.abs(alpha_error), initial=0.0)))
+    return worst / (system.tol * max(largest, 1e-6 * kappa))
+
+
+def first_step(system: System, knot: Knot) -> float:
+    """A cautious first step of an adaptive path: a tenth of the explicit stability limit at the first entry."""
+    first = np.any(system.penalty.entry(knot.z) <= 1e-9, axis=1)
+    _, rate = curvature_on(system, knot, first, iterations=10)
+    return 0.1 / (system.problem.kappa * max(rate, 1e-12))
+
+
+def curvature_on(system: System, knot: Knot, columns: BoolArray, iterations: int = 2) -> tuple[Array, float]:
+    """Leading direction and size of the curvature on some columns and the intercept, by power iteration."""
+    problem = system.problem
+    index = np.flatnonzero(system.penalty.close(columns))
+    block, penalty = system.block.columns(index), system.penalty.take(index)
+    eta = problem.predictor(block, knot.alpha, penalty.primal(knot.z[index], problem.kappa))
+    v = knot.direction[index]
+    # Columns that are new to the direction get a small share, or the iteration would never see them.
+    size = max(float(np.max(np.abs(v), initial=0.0)), 1e-3)
+    v = np.where(v == 0, 0.1 * size, v)
+    v0 = np.full(knot.alpha.shape, 0.1 * size)
+    rate = 0.0
+    for _ in range(iterations):
+        norm = float(np.sqrt(np.sum(v * v) + np.sum(v0 * v0)))
+        if not norm > 0:
+            break
+        v, v0 = v / norm, v0 / norm
+        bent = problem.curvature(eta, problem.predictor(block, v0, v, offset=False))
+        v = block.rmatvec(bent)
+        v0 = bent.sum(axis=0) if problem.fit_intercept else 0.0 * v0
+        rate = float(np.sqrt(np.sum(v * v) + np.sum(v0 * v0)))
+    direction = np.zeros_like(knot.direction)
+    direction[index] = v
+    return direction, max(rate, 1e-12)

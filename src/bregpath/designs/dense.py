@@ -1,0 +1,75 @@
+"""Dense arrays, in either order, float32 or float64."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from bregpath._typing import Array, IntArray
+from bregpath.designs.base import AbstractDesign
+
+__all__ = ["DenseDesign"]
+
+# Columns are converted to float64 a few at a time, so that a float32 X is never copied whole.
+CHUNK_BYTES = 16 * 2**20
+
+
+class DenseDesign(AbstractDesign):
+    """A dense matrix, used where it lies: no copy of ``X`` is made.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> design = DenseDesign(np.arange(6.0).reshape(3, 2))
+    >>> design.matvec(np.ones((2, 1))).ravel()
+    array([1., 5., 9.])
+    """
+
+    def __init__(self, X: Array) -> None:
+        self.X = X
+        self.shape = X.shape  # type: ignore[assignment]
+
+    def matvec(self, beta: Array, columns: IntArray | None = None) -> Array:
+        if columns is None and self.X.dtype == np.float64:
+            return self.X @ beta
+        out = np.zeros((self.shape[0], beta.shape[1]))
+        for part, block in self._blocks(columns):
+            out += block @ beta[part]
+        return out
+
+    def rmatvec(self, residual: Array, columns: IntArray | None = None) -> Array:
+        if columns is None and self.X.dtype == np.float64:
+            return self.X.T @ residual
+        size = self.shape[1] if columns is None else len(columns)
+        out = np.empty((size, residual.shape[1]))
+        for part, block in self._blocks(columns):
+            out[part] = block.T @ residual
+        return out
+
+    def columns(self, columns: IntArray) -> DenseDesign:
+        out = np.empty((self.shape[0], len(columns)), order="F")
+        out[...] = self.X[:, columns]
+        return DenseDesign(out)
+
+    def moments(self, w: Array) -> tuple[Array, Array]:
+        mean, variance = np.empty(self.shape[1]), np.empty(self.shape[1])
+        for part, block in self._blocks(None):
+            mean[part] = w @ block
+            variance[part] = w @ (block - mean[part]) ** 2
+        return mean, np.sqrt(variance)
+
+    def column_norms(self) -> Array:
+        out = np.empty(self.shape[1])
+        for part, block in self._blocks(None):
+            out[part] = np.linalg.norm(block, axis=0)
+        return out
+
+    def _blocks(self, columns: IntArray | None) -> Iterator[tuple[slice, Array]]:
+        """Runs of columns as float64 arrays."""
+        size = self.shape[1] if columns is None else len(columns)
+        step = max(1, CHUNK_BYTES // (8 * max(1, self.shape[0])))
+        for start in range(0, size, step):
+            part = slice(start, min(start + step, size))
+            block = self.X[:, part] if columns is None else self.X[:, columns[part]]
+            yield part, block.astype(np.float64, copy=False)

@@ -1,0 +1,1 @@
+"""Flows: the dynamics, the one loop over time, and when it stops."""

@@ -1,0 +1,131 @@
+"""Generalised linearised Bregman iterations on a working set."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import replace
+
+import numpy as np
+
+from bregpath import _kernels
+from bregpath._kernels import Knot, System
+from bregpath._typing import Array
+from bregpath.flow.problem import Problem, null_model
+from bregpath.flow.working_set import WorkingSet
+
+__all__ = ["GLBI"]
+
+BLOCK_STEPS = 16
+
+
+class GLBI:
+    """The dynamics of the paper from its exact first entry time on.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is integrated.
+    step : float or None
+        Fixed step, or None for adaptive ones.
+    tol : float
+        Error of the coefficients allowed to adaptive steps, relative to the largest coefficient.
+    screening : bool
+        Work on few columns where the design is large.
+    """
+
+    def __init__(self, problem: Problem, step: float | None, tol: float, screening: bool = True) -> None:
+        self.problem = problem
+        self.step = step
+        self.tol = tol
+        self.screening = screening
+        # Between knots z is a straight line for a fixed step, a cubic through values and slopes for adaptive ones.
+        self.order = 1 if step is not None else 3
+        self.checks = 0  # matrix products with the columns outside the working set
+        self.checked_columns = 0
+
+    def start(self, t: float | None = None) -> None:
+        """Go to the first entry time ``t0``, before which nothing happens; or to a time ``t`` before it."""
+        problem = self.problem
+        alpha, beta = null_model(problem)
+        eta = problem.predictor(problem.design, alpha, beta)
+        residual = problem.residual(eta)
+        slope = -problem.design.rmatvec(residual)
+        self.null_value = problem.value(eta)
+        self.t0 = first_entry(problem, slope)
+        begin = self.t0 if t is None else t
+        self.at_rest = not np.isfinite(self.t0)
+        if self.at_rest:  # nothing can ever enter
+            begin = 1.0
+        free = problem.penalty.free[:, None]
+        z = np.where(free, beta / problem.kappa, begin * slope)
+        near = np.any(problem.penalty.entry(1.2 * z) < 0, axis=1)
+        self.working = WorkingSet(problem, np.flatnonzero(problem.penalty.close(near)), self.screening)
+        W = self.working.columns
+        knot = Knot(
+            t=begin,
+            alpha=alpha,
+            alpha_slope=problem.alpha_slope(residual),
+            z=z[W],
+            slope=slope[W],
+            R=begin * residual,
+            residual=residual,
+            value=self.null_value,
+            h=self.step or 0.0,
+            direction=np.zeros_like(z[W]),
+        )
+        if self.step is None and not self.at_rest:
+            knot = replace(knot, h=min(_kernels.first_step(self._system(), knot), 0.1 * begin))
+        self.knot = knot
+
+    def advance(self, until: float) -> list[Knot]:
+        """A block of steps, proved not to miss an entry: the present knot and those after it."""
+        working = self.working
+        # Without outside columns nothing is checked, so blocks may be longer.
+        max_steps = BLOCK_STEPS if len(working.outside) else 4 * BLOCK_STEPS
+        while True:
+            knots = _kernels.advance(self._system(), self.knot, until, max_steps)
+            certain, new = working.certify(knots)
+            if len(working.outside):
+                self.checks += 1
+                self.checked_columns += (2 * len(knots) - 1) * len(working.outside)
+            knots = knots[: certain + 1]
+            self.knot = knots[-1]
+            if len(new):
+                self.knot = self._enlarge(self.knot, new)
+            if certain:
+                return knots
+
+    def fork(self) -> GLBI:
+        """An independent copy that goes on from the same state."""
+        twin = copy(self)
+        twin.working = copy(self.working)  # growing replaces its arrays, never writes into them
+        return twin
+
+    def _enlarge(self, knot: Knot, new: Array) -> Knot:
+        """Add columns to the working set; what they are at a knot follows from R and the residual alone."""
+        z = -self.problem.design.rmatvec(np.hstack([knot.R, knot.residual]), new)
+        q = self.problem.n_outputs
+        self.working.grow(new)
+        return replace(
+            knot,
+            z=np.concatenate([knot.z, z[:, :q]]),
+            slope=np.concatenate([knot.slope, z[:, q:]]),
+            direction=np.concatenate([knot.direction, np.zeros_like(z[:, :q])]),
+        )
+
+    def _system(self) -> System:
+        return System(self.problem, self.working.block, self.working.penalty, self.step, self.tol)
+
+
+def first_entry(problem: Problem, slope: Array) -> float:
+    """Time ``t0`` at which ``t * slope`` first reaches a threshold; ``inf`` when it never does."""
+    penalty = problem.penalty
+    free = penalty.weights == 0
+    moving = np.where(free, 0.0, slope)
+    # Each threshold is a norm, so its distance is linear in t along a ray: one evaluation tells the time.
+    with np.errstate(divide="ignore", invalid="ignore"):  # inf - inf of excluded columns
+        gain = penalty.weights - penalty.entry(moving)
+        times = np.where(free | ~np.isfinite(penalty.weights), np.inf, penalty.weights / gain)
+    largest = float(np.max(np.abs(slope), initial=0.0))
+    noise = 1e-13 * float(np.max(np.abs(problem.y - np.mean(problem.y)), initial=0.0)) if problem.loss.has_units else 1e-14
+    return float(np.min(times, initial=np.inf)) if largest > noise else np.inf

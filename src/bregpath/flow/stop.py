@@ -1,0 +1,163 @@
+"""When a path ends before its last time: objects that look at the path as it grows."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from bregpath._typing import Array
+
+__all__ = [
+    "AbstractStop",
+    "Progress",
+    "Result",
+    "StopAtDevianceRatio",
+    "StopAtTime",
+    "StopAtVariables",
+    "StopWhenWorse",
+    "as_stop",
+]
+
+
+class Result(Enum):
+    """How a path ended; the value says what to do about it."""
+
+    COMPLETED = "The path reached the last requested time."
+    STOPPED = "The stop rule ended the path; extend(t_max) goes on from there."
+    SATURATED = (
+        "The model explains 99.9 % of the deviance (the classes are separable, or the fit interpolates the data), so the "
+        "coefficients only grow from here; choose an earlier t."
+    )
+    INTERRUPTED = "The path was interrupted and is valid up to its last time; extend(t_max) goes on."
+    AT_REST = "The null model fits as well as any: no column is related to y, and all coefficients are zero."
+    STALLED = "The steps became too short to go on; the path is valid up to its last time. Rescale X, or lower kappa."
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a stop rule sees after each step, in the user's units."""
+
+    t: float
+    n_active: int
+    deviance_ratio: float
+    _read: Callable[[], tuple[Array, Array]] = field(repr=False)
+
+    @property
+    def intercept(self) -> Array:
+        """Intercept (one for each output) now."""
+        return self._read()[0]
+
+    @property
+    def coef(self) -> Array:
+        """Coefficients now, on the original scale."""
+        return self._read()[1]
+
+
+class AbstractStop(ABC):
+    """A rule that is called after each step and returns True to end the path there.
+
+    Any callable that takes a `Progress` and returns a bool does as well. Rules with ``overshoots = True`` end the path
+    at the step *before* the one they object to.
+    """
+
+    overshoots: bool = False
+
+    @abstractmethod
+    def __call__(self, progress: Progress) -> bool:
+        """Whether the path ends here."""
+
+
+@dataclass(frozen=True)
+class StopAtTime(AbstractStop):
+    """End the path at a time."""
+
+    t: float
+
+    def __call__(self, progress: Progress) -> bool:
+        return progress.t >= self.t
+
+
+@dataclass(frozen=True)
+class StopAtVariables(AbstractStop):
+    """End the path before more than ``n`` columns are active.
+
+    Examples
+    --------
+    >>> import bregpath
+    >>> data = bregpath.datasets.make_linear(100, 20, 5, seed=0)
+    >>> path = bregpath.trace_path(data.X, data.y, stop=bregpath.StopAtVariables(3))
+    >>> int(path.df[-1])
+    3
+    """
+
+    n: int
+    overshoots = True
+
+    def __call__(self, progress: Progress) -> bool:
+        return progress.n_active > self.n
+
+
+@dataclass(frozen=True)
+class StopAtDevianceRatio(AbstractStop):
+    """End the path once the model explains this share of the deviance."""
+
+    ratio: float
+
+    def __call__(self, progress: Progress) -> bool:
+        return progress.deviance_ratio >= self.ratio
+
+
+@dataclass
+class StopWhenWorse(AbstractStop):
+    """End the path when a validation loss has not improved for a while.
+
+    Parameters
+    ----------
+    X, y : array-like
+        Held-out data, coded as the data of the path.
+    score : callable
+        ``score(y, eta)`` -> a number to be minimised, ``eta`` the linear predictor; the mean squared error by default.
+    patience : int, default 10
+        Checks without improvement before the path ends.
+    every : float, default 1.05
+        Growth of t between two checks.
+    """
+
+    X: Any
+    y: Any
+    score: Callable[[Array, Array], float] | None = None
+    patience: int = 10
+    every: float = 1.05
+    _best: float = field(default=np.inf, init=False, repr=False)
+    _waited: int = field(default=0, init=False, repr=False)
+    _next: float = field(default=0.0, init=False, repr=False)
+
+    def __call__(self, progress: Progress) -> bool:
+        if progress.t < self._next:
+            return False
+        self._next = progress.t * self.every
+        eta = np.asarray(self.X @ progress.coef) + progress.intercept
+        y = np.asarray(self.y)
+        loss = float(np.mean((y - eta) ** 2)) if self.score is None else float(self.score(y, eta))
+        if loss < self._best:
+            self._best, self._waited = loss, 0
+        else:
+            self._waited += 1
+        return self._waited >= self.patience
+
+
+def as_stop(stop: Any) -> Callable[[Progress], bool] | None:
+    """A stop rule from None, a rule, a callable, or a number of t."""
+    if stop is None or callable(stop):
+        return stop
+    if isinstance(stop, int | float) and not isinstance(stop, bool):
+        return StopAtTime(float(stop))
+    raise TypeError(f"`stop` must be a time, a stop rule such as StopAtVariables(10), or a callable; found {stop!r}.")

@@ -1,0 +1,157 @@
+"""The record of a path: knots of the dual variable, read out exactly at any time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from bregpath._kernels import Knot
+from bregpath._typing import Array, BoolArray, IntArray
+from bregpath.penalties import AbstractPenalty
+
+__all__ = ["Chunk", "Trajectory"]
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Consecutive knots, with the columns that had been active by their end."""
+
+    t: Array  # (d,)
+    alpha: Array  # (d, q)
+    alpha_slope: Array  # (d, q)
+    z: Array  # (d, c, q) for the first c columns of the trajectory's order
+    slope: Array  # (d, c, q)
+
+
+@dataclass
+class Trajectory:
+    """All knots of a path.
+
+    Only columns that were ever active are kept, in the order in which they became so. Between two knots every
+    coordinate of ``z`` (and the intercept) is a polynomial in ``t``: a straight line when ``degree`` is 1, the cubic through
+    values and slopes when it is 3. So ``kappa * shrink(z(t))`` is known, with exact zeros, at every ``t``.
+    """
+
+    penalty: AbstractPenalty
+    kappa: float
+    degree: int
+    alpha_null: Array  # (q,) before the first knot
+    beta_null: Array  # (p, q) free coefficients before the first knot
+    chunks: list[Chunk] = field(default_factory=list)
+    order: list[int] = field(default_factory=list)
+    # Changes of support: column, chunk and row of the knot after which it changed, entered or left.
+    events: list[tuple[int, int, int, bool]] = field(default_factory=list)
+
+    def copy(self) -> Trajectory:
+        """An independent record that can be continued."""
+        twin = Trajectory(self.penalty, self.kappa, self.degree, self.alpha_null, self.beta_null)
+        twin.chunks, twin.order, twin.events = list(self.chunks), list(self.order), list(self.events)
+        return twin
+
+    def add(self, columns: IntArray, knots: list[Knot]) -> Array:
+        """Append a block of knots on the working ``columns``; returns the number of active columns at each."""
+        penalty = self.penalty.take(columns)
+        z = np.stack([k.z for k in knots])
+        active = np.stack([np.any(penalty.entry(zk) < 0, axis=1) for zk in z])  # whole groups
+        ever = set(self.order)
+        entered = np.argwhere(active[1:] & ~active[:-1])
+        left = np.argwhere(~active[1:] & active[:-1])
+        first = np.flatnonzero(active[0]) if not self.chunks else np.zeros(0, dtype=int)  # free columns
+        for column in [*columns[first], *columns[entered[:, 1]]]:
+            if column not in ever:
+                ever.add(int(column))
+                self.order.append(int(column))
+        for rows, enters in ((entered, True), (left, False)):
+            self.events += [(int(columns[j]), len(self.chunks), int(k), enters) for k, j in rows]
+        where = np.full(self.beta_null.shape[0], -1)
+        where[columns] = np.arange(len(columns))
+        kept = where[self.order]
+        self.chunks.append(
+            Chunk(
+                t=np.array([k.t for k in knots]),
+                alpha=np.stack([k.alpha for k in knots]),
+                alpha_slope=np.stack([k.alpha_slope for k in knots]),
+                z=z[:, kept],
+                slope=np.stack([k.slope for k in knots])[:, kept],
+            )
+        )
+        return active.sum(axis=1)
+
+    @property
+    def start(self) -> float:
+        """Time of the first knot; nothing moves before it."""
+        return float(self.chunks[0].t[0]) if self.chunks else np.inf
+
+    @property
+    def n_ever(self) -> int:
+        """Number of columns that were ever active."""
+        return len(self.order)
+
+    def at(self, t: float) -> tuple[Array, IntArray, Array]:
+        """Intercepts, the columns kept, and their coefficients at one time."""
+        if t <= self.start:
+            columns = np.flatnonzero(np.any(self.beta_null != 0, axis=1))
+            return self.alpha_null, columns, self.beta_null[columns]
+        starts = np.array([c.t[0] for c in self.chunks])
+        chunk = self.chunks[int(np.searchsorted(starts, t, side="right")) - 1]
+        row = int(np.clip(np.searchsorted(chunk.t, t) - 1, 0, len(chunk.t) - 2))
+        h = chunk.t[row + 1] - chunk.t[row]
+        theta = (t - chunk.t[row]) / h
+        alpha = self._between(chunk.alpha[row : row + 2], chunk.alpha_slope[row : row + 2], h, theta)
+        z = self._between(chunk.z[row : row + 2], chunk.slope[row : row + 2], h, theta)
+        columns = np.array(self.order[: z.shape[0]], dtype=int)
+        return alpha, columns, self.penalty.take(columns).primal(z, self.kappa)
+
+    def _between(self, ends: Array, slopes: Array, h: Array | float, theta: Array | float) -> Array:
+        """Value at fraction ``theta`` of a step of length ``h``."""
+        if self.degree == 1:
+            return ends[0] + theta * (ends[1] - ends[0])
+        jump = ends[1] - ends[0]
+        left, right = h * slopes[0] - jump, jump - h * slopes[1]
+        return ends[0] + theta * jump + theta * (1 - theta) * ((1 - theta) * left + theta * right)
+
+    def event_times(self) -> tuple[IntArray, Array, BoolArray]:
+        """Column, exact time and direction (True: entered) of every change of the support, in order of time.
+
+        All first events of the columns are located at once, then all second ones, and so on: a group moves as one,
+        so its threshold is evaluated on whole groups.
+        """
+        times = np.full(len(self.events), np.nan)
+        pending: dict[int, list[int]] = {}
+        for i, event in enumerate(self.events):
+            pending.setdefault(event[0], []).append(i)
+        for turn in range(max(map(len, pending.values()), default=0)):
+            batch = [queue[turn] for queue in pending.values() if len(queue) > turn]
+            times[batch] = self._locate([self.events[i] for i in batch])
+        columns = np.array([e[0] for e in self.events], dtype=int)
+        entered = np.array([e[3] for e in self.events], dtype=bool)
+        by_time = np.argsort(times, kind="stable")
+        return columns[by_time], times[by_time], entered[by_time]
+
+    def _locate(self, events: list[tuple[int, int, int, bool]]) -> Array:
+        """Crossing times of events of different columns: bisection, then one secant."""
+        position = {column: i for i, column in enumerate(self.order)}
+        columns = np.array([e[0] for e in events])
+        rows = [(self.chunks[c], r, position[j]) for j, c, r, _ in events]
+        ends = np.stack([chunk.z[r : r + 2, i] for chunk, r, i in rows], axis=1)
+        slopes = np.stack([chunk.slope[r : r + 2, i] for chunk, r, i in rows], axis=1)
+        begin = np.array([chunk.t[r] for chunk, r, _ in rows])
+        h = np.array([chunk.t[r + 1] for chunk, r, _ in rows]) - begin
+        penalty = self.penalty.take(columns)
+        entering = np.array([e[3] for e in events])
+
+        def distance(theta: Array) -> Array:
+            z = self._between(ends, slopes, h[:, None], theta[:, None])
+            inside = np.min(penalty.entry(z), axis=1)
+            return np.where(entering, inside, -inside)
+
+        low, high = np.zeros(len(events)), np.ones(len(events))
+        for _ in range(40):
+            middle = 0.5 * (low + high)
+            crossed = distance(middle) < 0
+            low, high = np.where(crossed, low, middle), np.where(crossed, middle, high)
+        at_low, at_high = distance(low), distance(high)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = np.where(at_low > at_high, at_low / (at_low - at_high), 1.0)
+        return begin + h * (low + np.clip(share, 0.0, 1.0) * (high - low))

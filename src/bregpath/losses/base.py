@@ -1,0 +1,166 @@
+"""What every loss promises, with a complete NumPy default for all of it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from bregpath._typing import Array
+
+__all__ = ["AbstractLoss", "UserLoss"]
+
+
+class AbstractLoss(ABC):
+    r"""A smooth convex function of the linear predictor ``eta``, averaged over rows.
+
+    .. math:: \ell(\eta) = \sum_i w_i\, \ell_i(\eta_i; y_i), \qquad \sum_i w_i = 1.
+
+    A loss never sees the design matrix. A new loss is one file with `value` and `gradient`; the other
+    methods have defaults that are right before they are fast.
+
+    Conventions shared by all methods: ``eta`` is ``(n,)`` (or ``(n, q)`` when ``n_outputs > 1``), ``y`` is what
+    `encode` returned, ``w`` is ``(n,)``, non-negative and sums to one. The weights are part of the result.
+
+    Attributes
+    ----------
+    name : str
+        Key in the registry.
+    n_outputs : int
+        Number of linear predictors per row.
+    has_units : bool
+        True when ``eta`` carries the units of ``y``; such a ``y`` is scaled inside (see `unit`).
+    curvature_bound : float
+        A global bound of the second derivative, ``inf`` where there is none.
+    is_classifier : bool
+        True when ``y`` holds labels; then `encode` sets ``classes``.
+    """
+
+    name: str = ""
+    n_outputs: int = 1
+    has_units: bool = False
+    curvature_bound: float = np.inf
+    is_classifier: bool = False
+    classes: Array | None = None
+
+    @abstractmethod
+    def value(self, eta: Array, y: Array, w: Array) -> float:
+        """Weighted sum of the losses of all rows."""
+
+    @abstractmethod
+    def gradient(self, eta: Array, y: Array, w: Array) -> Array:
+        """Derivative of `value` with respect to ``eta``; same shape as ``eta``."""
+
+    def curvature(self, eta: Array, y: Array, w: Array, direction: Array) -> Array:
+        """Second derivative of `value` applied to ``direction``; by central differences unless overridden."""
+        length = float(np.max(np.abs(direction), initial=0.0))
+        if length == 0.0:
+            return np.zeros_like(direction)
+        eps = 1e-5 / length
+        forward = self.gradient(eta + eps * direction, y, w)
+        backward = self.gradient(eta - eps * direction, y, w)
+        return (forward - backward) / (2 * eps)
+
+    def encode(self, y: Array, w: Array) -> Array:
+        """Check ``y`` and turn it into the numbers the other methods take."""
+        return check_numbers(y)
+
+    def unit(self, y: Array, w: Array) -> float:
+        """Scale of ``y`` by which a loss with units is made unit-free; 1 for losses without units."""
+        return 1.0
+
+    def null(self, y: Array, w: Array) -> Array:
+        """Start value, shape ``(n_outputs,)``, from which the intercept of the null model is polished."""
+        return np.zeros(self.n_outputs)
+
+    def saturated(self, y: Array, w: Array) -> float:
+        """Smallest value any ``eta`` can reach; the deviance is measured from here."""
+        return 0.0
+
+    def deviance(self, eta: Array, y: Array, w: Array) -> float:
+        """Twice the distance of `value` to its `saturated` value."""
+        return 2.0 * (self.value(eta, y, w) - self.saturated(y, w))
+
+    def predict(self, eta: Array) -> Array:
+        """Mean response at ``eta``."""
+        return eta
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything needed to build this loss again, as JSON-able values."""
+        return {"name": self.name}
+
+    def __repr__(self) -> str:
+        options = ", ".join(f"{k}={v!r}" for k, v in self.to_dict().items() if k not in ("name", "classes"))
+        return f"{type(self).__name__}({options})"
+
+
+class UserLoss(AbstractLoss):
+    """Any object with ``value(eta, y, w)`` and ``gradient(eta, y, w)``, run through the same loop.
+
+    Optional methods and attributes of `AbstractLoss` are used where the object has them.
+    """
+
+    name = "user"
+
+    def __init__(self, loss: Any) -> None:
+        missing = [m for m in ("value", "gradient") if not callable(getattr(loss, m, None))]
+        if missing:
+            raise TypeError(
+                f"`loss` must be a name or an object with methods value(eta, y, w) and gradient(eta, y, w); "
+                f"{type(loss).__name__} lacks {' and '.join(missing)}."
+            )
+        self.loss = loss
+        optional = ("n_outputs", "has_units", "curvature_bound", "is_classifier")
+        optional += ("curvature", "encode", "unit", "null", "saturated", "predict")
+        for attribute in optional:
+            if hasattr(loss, attribute):
+                setattr(self, attribute, getattr(loss, attribute))
+
+    def value(self, eta: Array, y: Array, w: Array) -> float:
+        return float(self.loss.value(eta, y, w))
+
+    def gradient(self, eta: Array, y: Array, w: Array) -> Array:
+        return np.asarray(self.loss.gradient(eta, y, w), dtype=float)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"name": "user", "class": type(self.loss).__name__}
+
+
+def check_numbers(y: Array) -> Array:
+    """One-dimensional finite float64 copy-on-need of ``y``, or an error that says what is wrong."""
+    try:
+        values = np.asarray(y, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"`y` must hold numbers for this loss, found values like {np.ravel(y)[0]!r}; "
+            'for class labels use loss="logistic" or loss="multinomial".'
+        ) from None
+    if values.ndim != 1:
+        raise ValueError(f"`y` must be one-dimensional, found shape {values.shape}; pass y.ravel() for one column.")
+    bad = ~np.isfinite(values)
+    if bad.any():
+        raise ValueError(f"`y` contains NaN or infinity in {bad.sum()} rows (first: row {bad.argmax()}); drop or impute them.")
+    return values
+
+
+def encode_labels(y: Array, w: Array) -> tuple[Array, Array]:
+    """Sorted class labels and the index of each row's label; needs at least two classes with weight."""
+    labels = np.asarray(y)
+    if labels.ndim != 1:
+        raise ValueError(f"`y` must be one-dimensional, found shape {labels.shape}; pass y.ravel() for one column.")
+    if labels.dtype.kind == "f":
+        bad = ~np.isfinite(labels)
+        if bad.any():
+            raise ValueError(
+                f"`y` contains NaN or infinity in {bad.sum()} rows (first: row {bad.argmax()}); drop those rows."
+            )
+    classes, codes = np.unique(labels, return_inverse=True)
+    present = np.bincount(codes, weights=w, minlength=len(classes)) > 0
+    if present.sum() < 2:
+        raise ValueError(
+            f"`y` has one class only ({classes[present].tolist()}); a classifier needs rows of at least two classes."
+        )
+    if not present.all():
+        raise ValueError(f"`y` has classes whose rows all have weight 0: {classes[~present].tolist()}; drop those rows.")
+    return classes, codes.ravel()

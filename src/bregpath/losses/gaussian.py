@@ -1,0 +1,53 @@
+"""Squared loss."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bregpath._typing import Array
+from bregpath.losses.base import AbstractLoss
+
+__all__ = ["GaussianLoss", "standard_deviation"]
+
+
+class GaussianLoss(AbstractLoss):
+    r"""Squared loss :math:`\ell_i = (\eta_i - y_i)^2 / 2` of linear regression.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> loss, w = GaussianLoss(), np.array([0.5, 0.5])
+    >>> loss.value(np.array([1.0, 2.0]), np.array([0.0, 2.0]), w)
+    0.25
+    """
+
+    name = "gaussian"
+    has_units = True
+    curvature_bound = 1.0
+
+    def value(self, eta: Array, y: Array, w: Array) -> float:
+        residual = eta - y
+        return 0.5 * float(np.dot(w, residual * residual))
+
+    def gradient(self, eta: Array, y: Array, w: Array) -> Array:
+        return w * (eta - y)
+
+    def curvature(self, eta: Array, y: Array, w: Array, direction: Array) -> Array:
+        return w * direction
+
+    def unit(self, y: Array, w: Array) -> float:
+        return standard_deviation(y, w)
+
+    def null(self, y: Array, w: Array) -> Array:
+        return np.array([np.dot(w, y)])
+
+
+def standard_deviation(y: Array, w: Array) -> float:
+    """Weighted standard deviation (variance with 1/n); the root mean square of a constant ``y``."""
+    mean = np.dot(w, y)
+    spread = float(np.sqrt(np.dot(w, (y - mean) ** 2)))
+    size = float(np.sqrt(np.dot(w, y * y)))
+    # A constant y (up to rounding) has no spread to measure it by.
+    if spread > 1e-12 * size:
+        return spread
+    return size if size > 0 else 1.0

@@ -1,0 +1,66 @@
+"""Logistic loss for two classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+
+from bregpath._typing import Array
+from bregpath.losses.base import AbstractLoss, encode_labels
+
+__all__ = ["LogisticLoss"]
+
+
+class LogisticLoss(AbstractLoss):
+    r"""Logistic loss :math:`\ell_i = \log(1 + e^{-y_i \eta_i})` with labels coded as -1 and +1.
+
+    Labels of any two kinds are accepted; the larger in sorted order is the positive class, the one whose
+    probability `predict` returns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> loss = LogisticLoss()
+    >>> loss.encode(np.array(["no", "yes"]), np.array([0.5, 0.5]))
+    array([-1.,  1.])
+    >>> loss.classes.tolist()
+    ['no', 'yes']
+    """
+
+    name = "logistic"
+    curvature_bound = 0.25
+    is_classifier = True
+
+    def __init__(self, classes: Any = None) -> None:
+        self.classes = None if classes is None else np.asarray(classes)
+
+    def value(self, eta: Array, y: Array, w: Array) -> float:
+        return float(np.dot(w, np.logaddexp(0.0, -y * eta)))
+
+    def gradient(self, eta: Array, y: Array, w: Array) -> Array:
+        return -w * y * expit(-y * eta)
+
+    def curvature(self, eta: Array, y: Array, w: Array, direction: Array) -> Array:
+        p = expit(eta)
+        return w * p * (1.0 - p) * direction
+
+    def encode(self, y: Array, w: Array) -> Array:
+        self.classes, codes = encode_labels(y, w)
+        if len(self.classes) != 2:
+            raise ValueError(
+                f'`y` has {len(self.classes)} classes {self.classes[:5].tolist()}; loss="logistic" takes two, '
+                'use loss="multinomial".'
+            )
+        return 2.0 * codes - 1.0
+
+    def null(self, y: Array, w: Array) -> Array:
+        positive = np.dot(w, y > 0)
+        return np.array([np.log(positive / (1.0 - positive))])
+
+    def predict(self, eta: Array) -> Array:
+        return expit(eta)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"name": self.name, "classes": None if self.classes is None else self.classes.tolist()}

@@ -1,0 +1,69 @@
+"""Multinomial logistic loss."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.special import logsumexp, softmax
+
+from bregpath._typing import Array
+from bregpath.losses.base import AbstractLoss, encode_labels
+
+__all__ = ["MultinomialLoss"]
+
+
+class MultinomialLoss(AbstractLoss):
+    r"""Multinomial loss :math:`\ell_i = \log \sum_l e^{\eta_{il}} - \eta_{i y_i}` over ``q`` classes.
+
+    All classes have coefficients (no reference class); their sum is held at zero by the dynamics itself, since
+    the gradient sums to zero over classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> loss = MultinomialLoss()
+    >>> y = loss.encode(np.array(["a", "b", "c"]), np.full(3, 1 / 3))
+    >>> round(loss.value(np.zeros((3, 3)), y, np.full(3, 1 / 3)), 4)
+    1.0986
+    """
+
+    name = "multinomial"
+    curvature_bound = 0.5
+    is_classifier = True
+
+    def __init__(self, classes: Any = None) -> None:
+        self.classes = None if classes is None else np.asarray(classes)
+
+    @property
+    def n_outputs(self) -> int:  # type: ignore[override]
+        return 1 if self.classes is None else len(self.classes)
+
+    def value(self, eta: Array, y: Array, w: Array) -> float:
+        chosen = np.take_along_axis(eta, y[:, None], axis=1)[:, 0]
+        return float(np.dot(w, logsumexp(eta, axis=1) - chosen))
+
+    def gradient(self, eta: Array, y: Array, w: Array) -> Array:
+        out = softmax(eta, axis=1)
+        out[np.arange(len(y)), y] -= 1.0
+        out *= w[:, None]
+        return out
+
+    def curvature(self, eta: Array, y: Array, w: Array, direction: Array) -> Array:
+        p = softmax(eta, axis=1)
+        mean = np.sum(p * direction, axis=1, keepdims=True)
+        return w[:, None] * p * (direction - mean)
+
+    def encode(self, y: Array, w: Array) -> Array:
+        self.classes, codes = encode_labels(y, w)
+        return codes
+
+    def null(self, y: Array, w: Array) -> Array:
+        log_share = np.log(np.bincount(y, weights=w, minlength=self.n_outputs))
+        return log_share - log_share.mean()
+
+    def predict(self, eta: Array) -> Array:
+        return softmax(eta, axis=-1)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"name": self.name, "classes": None if self.classes is None else self.classes.tolist()}

@@ -1,0 +1,56 @@
+"""Poisson loss for counts."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import xlogy
+
+from bregpath._typing import Array
+from bregpath.losses.base import AbstractLoss, check_numbers
+
+__all__ = ["PoissonLoss"]
+
+
+class PoissonLoss(AbstractLoss):
+    r"""Poisson loss :math:`\ell_i = e^{\eta_i} - y_i \eta_i` with the log link.
+
+    Exposure enters as ``offset=np.log(exposure)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> PoissonLoss().gradient(np.zeros(2), np.array([0.0, 3.0]), np.ones(2))
+    array([ 1., -2.])
+    """
+
+    name = "poisson"
+
+    def value(self, eta: Array, y: Array, w: Array) -> float:
+        with np.errstate(over="ignore"):
+            return float(np.dot(w, np.exp(eta) - y * eta))
+
+    def gradient(self, eta: Array, y: Array, w: Array) -> Array:
+        with np.errstate(over="ignore"):
+            return w * (np.exp(eta) - y)
+
+    def curvature(self, eta: Array, y: Array, w: Array, direction: Array) -> Array:
+        with np.errstate(over="ignore"):
+            return w * np.exp(eta) * direction
+
+    def encode(self, y: Array, w: Array) -> Array:
+        counts = check_numbers(y)
+        if (counts < 0).any():
+            raise ValueError(f"`y` must be non-negative for the Poisson loss, found {counts.min():g} in row {counts.argmin()}.")
+        if not np.dot(w, counts) > 0:
+            raise ValueError("`y` is zero in every row; the Poisson rate has no maximum-likelihood estimate then.")
+        return counts
+
+    def null(self, y: Array, w: Array) -> Array:
+        return np.array([np.log(np.dot(w, y))])
+
+    def saturated(self, y: Array, w: Array) -> float:
+        return float(np.dot(w, y - xlogy(y, y)))
+
+    def predict(self, eta: Array) -> Array:
+        with np.errstate(over="ignore"):
+            return np.exp(eta)

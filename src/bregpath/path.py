@@ -1,0 +1,314 @@
+"""A regularisation path: a frozen record that can be read at any time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from os import PathLike
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from bregpath import _frames, _validation
+from bregpath._typing import Array, BoolArray
+from bregpath.flow.stop import Result
+from bregpath.flow.trajectory import Trajectory
+from bregpath.losses import AbstractLoss
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from scipy.sparse import csr_array
+
+__all__ = ["Path", "Point", "Stats", "Units"]
+
+
+class Point(NamedTuple):
+    """A model on a path."""
+
+    t: float
+    intercept: Any  # float, or (q,) for several outputs
+    coef: Array  # (p,), or (p, q)
+
+
+@dataclass(frozen=True)
+class Units:
+    """How the path was scaled inside: ``X_inside = (X - center) / scale``, ``y_inside = y / y_unit``, ``t_inside = t * y_unit``."""
+
+    center: Array
+    scale: Array
+    y_unit: float
+
+    def restore(self, alpha: Array, columns: Array, beta: Array) -> tuple[Array, Array]:
+        """Intercepts and coefficients of some columns, brought to the original scale."""
+        coef = beta * (self.y_unit / self.scale[columns, None])
+        return alpha * self.y_unit - self.center[columns] @ coef, coef
+
+
+@dataclass(frozen=True)
+class Stats:
+    """What a path cost."""
+
+    steps: int
+    gradients: int
+    column_products: int
+    refreshes: int
+    working_columns: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Path:
+    """Sparse models of all sizes, indexed by time ``t``, from the null model on.
+
+    Small ``t`` is strong regularisation; ``t`` plays the part of 1 / lambda in the lasso. A path is made by
+    `bregpath.trace_path`.
+
+    Attributes
+    ----------
+    t : ndarray of shape (n_times,)
+        The requested times up to the end of the path.
+    coef : ndarray of shape (n_times, p) or (n_times, p, q)
+        Coefficients on the original scale.
+    intercept : ndarray of shape (n_times,) or (n_times, q)
+    deviance, deviance_ratio : ndarray of shape (n_times,)
+        Deviance (mean over rows), and the share of the null deviance that is explained.
+    df : ndarray of shape (n_times,)
+        Number of non-zero coefficients.
+    entry_times, exit_times : ndarray of shape (p,)
+        Exact time at which each column first entered (``inf``: never), and last left for good (``inf``: it did not).
+    result : Result
+        How the path ended; its text is the advice.
+    stats : Stats
+        Steps, gradients, column products and seconds.
+
+    Examples
+    --------
+    >>> import bregpath
+    >>> data = bregpath.datasets.make_linear(100, 10, 3, seed=0)
+    >>> path = bregpath.trace_path(data.X, data.y)
+    >>> path.support(2 * path.t[0]).tolist()
+    [0, 1, 2]
+    """
+
+    t: Array
+    deviance: Array
+    null_deviance: float
+    result: Result
+    stats: Stats
+    loss: AbstractLoss
+    units: Units
+    trajectory: Trajectory = field(repr=False)
+    encoder: _frames.ColumnEncoder | None = field(default=None, repr=False)
+    # Continues the path to a later time; lost when the path is saved or pickled, because it holds the data.
+    _continue: Callable[[Path, float], Path] | None = field(default=None, repr=False, compare=False)
+
+    # --- reading ---------------------------------------------------------------------------------------------
+
+    def at(self, t: float) -> Point:
+        """The model at any time up to the end of the path, exactly: no interpolation of coefficients, exact zeros."""
+        intercept, columns, values = self._read(t)
+        coef = np.zeros((self.n_features, self.n_outputs))
+        coef[columns] = values
+        if self.n_outputs == 1:
+            return Point(float(t), float(intercept[0]), coef[:, 0])
+        return Point(float(t), intercept, coef)
+
+    def support(self, t: float) -> Array:
+        """Indices of the columns with a non-zero coefficient at ``t``."""
+        coef = self.at(t).coef
+        return np.flatnonzero(coef if coef.ndim == 1 else coef.any(axis=1))
+
+    def decision_function(self, X: Any, t: float, offset: Any = None) -> Array:
+        """Linear predictor at ``t``: shape (n,), or (n, q) for several outputs."""
+        X = self.encode(X)
+        point = self.at(t)
+        eta = np.asarray(X @ point.coef) + point.intercept
+        if offset is not None:
+            eta = eta + _validation.check_offset(offset, len(eta), self.n_outputs).reshape(eta.shape)
+        return eta
+
+    def predict(self, X: Any, t: float, offset: Any = None) -> Array:
+        """Mean response at ``t``: values, rates, or the probability of the second class (of every class if several)."""
+        return self.loss.predict(self.decision_function(X, t, offset))
+
+    def encode(self, X: Any) -> Any:
+        """New data as the matrix the path was traced on: frames are expanded, shapes checked."""
+        if self.encoder is not None and _frames.is_frame(X):
+            return self.encoder.encode(X)
+        X = _validation.check_design(X)
+        if X.shape[1] != self.n_features:
+            raise ValueError(f"`X` has {X.shape[1]} columns, the path was traced on {self.n_features}.")
+        return X
+
+    # --- tables ----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _points(self) -> list[tuple[Array, Array, Array]]:
+        return [self._read(t) for t in self.t]
+
+    def _read(self, t: float) -> tuple[Array, Array, Array]:
+        """Intercepts, columns and their coefficients at ``t``, on the original scale."""
+        alpha, columns, beta = self.trajectory.at(self._inside(t))
+        intercept, coef = self.units.restore(alpha, columns, beta)
+        return intercept, columns, coef
+
+    @cached_property
+    def coef(self) -> Array:
+        out = np.zeros((len(self.t), self.n_features, self.n_outputs))
+        for row, (_, columns, values) in zip(out, self._points, strict=True):
+            row[columns] = values
+        return out[:, :, 0] if self.n_outputs == 1 else out
+
+    @cached_property
+    def coef_sparse(self) -> csr_array:
+        """`coef` as a scipy.sparse array of shape (n_times, p * q), for paths over very many columns."""
+        from scipy.sparse import csr_array
+
+        q = self.n_outputs
+        data, indices, indptr = [], [], [0]
+        for _, columns, values in self._points:
+            kept = values.ravel() != 0
+            data.append(values.ravel()[kept])
+            indices.append((columns[:, None] * q + np.arange(q)).ravel()[kept])
+            indptr.append(indptr[-1] + int(kept.sum()))
+        shape = (len(self.t), self.n_features * q)
+        return csr_array((np.concatenate(data), np.concatenate(indices), np.array(indptr)), shape=shape)
+
+    @cached_property
+    def intercept(self) -> Array:
+        out = np.stack([intercept for intercept, _, _ in self._points])
+        return out[:, 0] if self.n_outputs == 1 else out
+
+    @property
+    def deviance_ratio(self) -> Array:
+        if not self.null_deviance > 0:
+            return np.zeros_like(self.deviance)
+        return 1.0 - self.deviance / self.null_deviance
+
+    @cached_property
+    def df(self) -> Array:
+        return np.array([np.count_nonzero(coef) for _, _, coef in self._points])
+
+    @cached_property
+    def _events(self) -> tuple[Array, Array, BoolArray]:
+        columns, times, entered = self.trajectory.event_times()
+        kept = times <= self._inside_end
+        return columns[kept], times[kept] / self.units.y_unit, entered[kept]
+
+    @cached_property
+    def entry_times(self) -> Array:
+        out = np.full(self.n_features, np.inf)
+        columns, times, entered = self._events
+        for j, time in zip(columns[entered][::-1], times[entered][::-1], strict=True):
+            out[j] = time  # the earliest is written last
+        free = np.any(self.trajectory.beta_null != 0, axis=1)
+        out[free] = 0.0
+        return out
+
+    @cached_property
+    def exit_times(self) -> Array:
+        out = np.full(self.n_features, np.inf)
+        for j, time, entered in zip(*self._events, strict=True):
+            out[j] = np.inf if entered else time
+        return out
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a time: t, df, deviance ratio, intercept(s), and the columns that were ever active (needs pandas)."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise ImportError("to_frame() needs pandas: pip install pandas") from None
+        table: dict[str, Array] = {"t": self.t, "df": self.df, "deviance_ratio": self.deviance_ratio}
+        labels = [""] if self.n_outputs == 1 else [f"[{c}]" for c in self._output_names]
+        intercept = self.intercept.reshape(len(self.t), -1)
+        ever = np.sort(np.array(self.trajectory.order, dtype=int))
+        coef = self.coef.reshape(len(self.t), self.n_features, -1)
+        for k, label in enumerate(labels):
+            table[f"intercept{label}"] = intercept[:, k]
+        for j in ever:
+            for k, label in enumerate(labels):
+                table[f"{self.feature_names[j]}{label}"] = coef[:, j, k]
+        return pd.DataFrame(table)
+
+    # --- going on, keeping -----------------------------------------------------------------------------------
+
+    def extend(self, t_max: float) -> Path:
+        """The same path, traced on to ``t_max``; equal to having asked for more at once."""
+        if self._continue is None:
+            raise ValueError("This path was loaded or unpickled without its data and cannot be extended; trace it anew.")
+        if not t_max > self.t[-1]:
+            raise ValueError(f"`t_max` must lie beyond the end of the path, t={self.t[-1]:g}; found {t_max!r}.")
+        return self._continue(self, float(t_max))
+
+    def save(self, file: str | PathLike[str]) -> None:
+        """Write the path to one ``.npz`` file (arrays and JSON, no pickle); `bregpath.load_path` reads it."""
+        from bregpath.path_file import write_path
+
+        write_path(self, file)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_continue": None}
+
+    # --- shape and names -------------------------------------------------------------------------------------
+
+    @property
+    def kappa(self) -> float:
+        return self.trajectory.kappa
+
+    @property
+    def n_features(self) -> int:
+        return self.trajectory.beta_null.shape[0]
+
+    @property
+    def n_outputs(self) -> int:
+        return self.trajectory.beta_null.shape[1]
+
+    @property
+    def classes(self) -> Array | None:
+        """Class labels of a classification path."""
+        return self.loss.classes
+
+    @property
+    def feature_names(self) -> list[str]:
+        """Names of the columns: those of the data frame, or x0, x1, ..."""
+        if self.encoder is not None:
+            return list(self.encoder.names)
+        return [f"x{j}" for j in range(self.n_features)]
+
+    @property
+    def _output_names(self) -> list[str]:
+        return [str(c) for c in (self.classes if self.classes is not None else range(self.n_outputs))]
+
+    def _inside(self, t: float) -> float:
+        """A time in the units of the trajectory, checked."""
+        time = float(t)
+        if not time > 0:
+            raise ValueError(f"`t` must be a positive time, found {t!r}.")
+        if time > self.t[-1] * (1 + 1e-12):
+            raise ValueError(
+                f"`t`={time:g} lies beyond the end of the path, t={self.t[-1]:g}. {self.result} "
+                "Use extend(t_max) or ask for a longer path with t_ratio."
+            )
+        return min(time * self.units.y_unit, self._inside_end)
+
+    @property
+    def _inside_end(self) -> float:
+        return float(self.t[-1]) * self.units.y_unit
+
+    def plot(self, **kwargs: Any) -> Any:
+        """Draw the coefficients against time; see `bregpath.plots.plot_path`."""
+        from bregpath.plots import plot_path
+
+        return plot_path(self, **kwargs)
+
+    def __repr__(self) -> str:
+        head = (
+            f"Path of {self.n_features} columns ({self.loss.name}, kappa={self.kappa:g}), "
+            f"{len(self.t)} times, {self.stats.steps} steps"
+        )
+        rows = np.unique(np.linspace(0, len(self.t) - 1, 8).round().astype(int))
+        lines = [head, f"{'Df':>6} {'%Dev':>7} {'t':>10}"]
+        lines += [f"{self.df[i]:>6d} {100 * self.deviance_ratio[i]:>7.2f} {self.t[i]:>10.4g}" for i in rows]
+        return "\n".join([*lines, str(self.result)])
+

@@ -1,0 +1,64 @@
+"""The group penalty: all coordinates of a group enter together."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bregpath._typing import Array, BoolArray, IntArray
+from bregpath.penalties.base import AbstractPenalty
+
+__all__ = ["GroupPenalty"]
+
+
+class GroupPenalty(AbstractPenalty):
+    r"""Group norm :math:`J(b) = \sum_g w_g \lVert b_g \rVert_2` (Frobenius norm over all outputs of a group).
+
+    .. math:: \mathrm{shrink}(z)_g = \max(1 - w_g / \lVert z_g \rVert_2, 0)\, z_g.
+
+    ``weights`` holds the weight of the group at each of its coordinates; ``groups`` the group of each column,
+    numbered from 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> no_limit = np.full((3, 1), np.inf)
+    >>> penalty = GroupPenalty(np.ones((3, 1)), -no_limit, no_limit, groups=np.array([0, 0, 1]))
+    >>> penalty.shrink(np.array([[3.0], [4.0], [0.9]])).ravel()
+    array([2.4, 3.2, 0. ])
+    """
+
+    def __init__(self, weights: Array, lower: Array, upper: Array, groups: IntArray) -> None:
+        super().__init__(weights, lower, upper)
+        self.groups = groups
+        self.n_groups = int(groups.max(initial=-1)) + 1
+
+    def _norms(self, z: Array) -> Array:
+        """Norm of its group, at every column."""
+        squares = np.bincount(self.groups, weights=np.sum(z * z, axis=1), minlength=self.n_groups)
+        return np.sqrt(squares)[self.groups][:, None]
+
+    def shrink(self, z: Array) -> Array:
+        z = self.allowed(z)
+        norms = self._norms(z)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            factor = np.where(self.weights == 0, 1.0, 1.0 - self.weights / norms)
+        return np.where(norms > self.weights, np.maximum(factor, 0.0) * z, 0.0)
+
+    def entry(self, z: Array) -> Array:
+        distance = self.weights - self._norms(self.allowed(z))
+        return np.where(self.weights == 0, -np.inf, distance)
+
+    def value(self, beta: Array) -> float:
+        norms = self._norms(beta)
+        first = np.unique(self.groups, return_index=True)[1]
+        active = norms[first, 0] > 0
+        return float(np.sum(self.weights[first, 0][active] * norms[first, 0][active]))
+
+    def take(self, columns: IntArray) -> GroupPenalty:
+        local = np.unique(self.groups[columns], return_inverse=True)[1]
+        return GroupPenalty(self.weights[columns], self.lower[columns], self.upper[columns], local)
+
+    def close(self, columns: BoolArray) -> BoolArray:
+        touched = np.zeros(self.n_groups, dtype=bool)
+        touched[self.groups[columns]] = True
+        return touched[self.groups]

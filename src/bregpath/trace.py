@@ -1,0 +1,323 @@
+"""`trace_path`: from data and wishes to a Path."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bregpath import _frames, _validation
+from bregpath._kernels import Knot
+from bregpath._progress import progress_bar
+from bregpath._typing import Array
+from bregpath.designs import AbstractDesign, DenseDesign, SparseDesign, StandardizedDesign
+from bregpath.flow.glbi import GLBI
+from bregpath.flow.integrate import integrate
+from bregpath.flow.problem import Problem, null_model
+from bregpath.flow.stop import Progress, Result, as_stop
+from bregpath.flow.trajectory import Trajectory
+from bregpath.losses import as_loss
+from bregpath.path import Path, Stats, Units
+from bregpath.penalties import AbstractPenalty, build_penalty
+
+__all__ = ["trace_path"]
+
+# Beyond this share of the deviance coefficients only grow; glmnet stops here as well.
+SATURATION = 0.999
+
+
+def trace_path(
+    X: Any,
+    y: Any = None,
+    *,
+    loss: Any = "gaussian",
+    penalty: str = "l1",
+    groups: Any = None,
+    penalty_factor: Any = None,
+    lower: Any = None,
+    upper: Any = None,
+    kappa: float = 10.0,
+    step: float | str = "adaptive",
+    tol: float = 0.01,
+    t: Any = None,
+    t_ratio: float = 100.0,
+    n_times: int = 100,
+    flow: str = "glbi",
+    sample_weight: Any = None,
+    offset: Any = None,
+    fit_intercept: bool = True,
+    standardize: bool | str = True,
+    stop: Any = None,
+    screening: bool = True,
+    progress: bool | None = False,
+) -> Path:
+    r"""Trace a whole sparse regularisation path.
+
+    Integrates, from the exact time ``t0`` at which the first variable enters,
+
+    .. math:: \dot\alpha = -\kappa \nabla_\alpha \ell, \qquad \dot z = -\nabla_\beta \ell, \qquad
+              \beta = \kappa\, \mathrm{shrink}(z).
+
+    Parameters
+    ----------
+    X : array, scipy.sparse matrix, or data frame of shape (n, p)
+        Dense X (float32 or float64, any order) is not copied. Categorical columns of a frame become indicators, one
+        group each.
+    y : array-like of shape (n,)
+        Response: numbers, or labels of any kind for the logistic and multinomial losses.
+    loss : str or object, default "gaussian"
+        "gaussian", "logistic", "multinomial", "poisson", "huber", or any object with ``value(eta, y, w)`` and
+        ``gradient(eta, y, w)``.
+    penalty : {"l1", "group", "group-sqrt"}, default "l1"
+        How coefficients are held at zero; "group-sqrt" weighs a group by the square root of its size. Without
+        ``groups`` a group is one column over all classes.
+    groups : array-like of shape (p,), optional
+        Group label of each column.
+    penalty_factor : array-like, optional
+        Relative threshold of each column (or group): 0 is never penalised, ``inf`` never enters.
+    lower, upper : float or array-like of shape (p,), optional
+        Limits of the coefficients, ``lower <= 0 <= upper``; ``lower=0`` is non-negativity.
+    kappa : float, default 10
+        Damping. Larger is less biased and costs more; with ``standardize=True`` it is in standard deviations of y.
+    step : "adaptive" or float, default "adaptive"
+        Adaptive steps meet ``tol``; a number is the paper's iteration with that fixed step (in the path's own time).
+    tol : float, default 0.01
+        Error of the coefficients allowed to adaptive steps, relative to the largest coefficient.
+    t : array-like, optional
+        Times to report; by default ``n_times`` log-spaced times from ``t0`` to ``t_ratio * t0``.
+    t_ratio : float, default 100
+    n_times : int, default 100
+    flow : {"glbi"}
+        The dynamics.
+    sample_weight : array-like of shape (n,), optional
+        Weight k equals k copies of a row, weight 0 its absence.
+    offset : array-like of shape (n,) or (n, q), optional
+        Known part of the linear predictor.
+    fit_intercept : bool, default True
+    standardize : {True, "X", False}, default True
+        True scales X, and y where the loss has its units; "X" scales X only; False uses the data as given. Results
+        are always in the units of the data.
+    stop : optional
+        A time, a stop rule (`StopAtVariables`, `StopAtDevianceRatio`, `StopWhenWorse`, ...) or any callable of a
+        `Progress`.
+    screening : bool, default True
+        Work on few columns where X is large. The path is the same.
+    progress : bool or None, default False
+        Show a progress bar (needs rich); None shows it on a terminal.
+
+    Returns
+    -------
+    Path
+
+    Examples
+    --------
+    >>> import bregpath
+    >>> data = bregpath.datasets.make_logistic(200, 20, 4, seed=1)
+    >>> path = bregpath.trace_path(data.X, data.y, loss="logistic")
+    >>> path.support(3 * path.t[0]).tolist()
+    [0, 1, 2, 3]
+    """
+    if flow != "glbi":
+        raise ValueError(f'`flow` must be "glbi", found {flow!r}.')
+    problem, units, encoder = _build_problem(
+        X, y, loss, penalty, groups, penalty_factor, lower, upper, kappa, sample_weight, offset, fit_intercept, standardize
+    )
+    if step != "adaptive":
+        if isinstance(step, str):
+            raise ValueError(f'`step` must be "adaptive" or a number, found {step!r}.')
+        step = _validation.check_number("step", step) * units.y_unit
+    tol = _validation.check_number("tol", tol)
+    if not isinstance(n_times, int | np.integer) or n_times < 2:
+        raise ValueError(f"`n_times` must be a whole number of at least 2, found {n_times!r}.")
+    dynamics = GLBI(problem, None if step == "adaptive" else float(step), tol, bool(screening))
+    dynamics.start()
+    if t is None:
+        ratio = _validation.check_number("t_ratio", t_ratio, above=1.0)
+        times = dynamics.knot.t / units.y_unit * np.geomspace(1.0, ratio, n_times)
+    else:
+        times = _validation.check_times(t)
+    run = _Run(problem, units, encoder, as_stop(stop), progress)
+    return run.trace(dynamics, run.new_trajectory(dynamics), times)
+
+
+def _build_problem(
+    X: Any, y: Any, loss: Any, penalty: str, groups: Any, penalty_factor: Any, lower: Any, upper: Any,
+    kappa: float, sample_weight: Any, offset: Any, fit_intercept: bool, standardize: bool | str,
+) -> tuple[Problem, Units, _frames.ColumnEncoder | None]:  # fmt: skip
+    """Check everything, standardise, and assemble design x loss x penalty."""
+    encoder = None
+    if _frames.is_frame(X):
+        encoder = _frames.ColumnEncoder.from_frame(X)
+        X = encoder.encode(X)
+        if encoder.has_categories and groups is None:
+            groups = encoder.groups
+            penalty = "group" if penalty == "l1" else penalty
+    X = _validation.check_design(X)
+    n, p = X.shape
+    if y is None:
+        raise ValueError("`y` is missing; a regression path needs a response.")
+    y = np.ravel(y) if np.ndim(y) == 2 and np.shape(y)[1] == 1 else y
+    y = _frames.series_to_numpy(y)
+    if len(y) != n:
+        raise ValueError(f"`X` and `y` differ in length: {n} rows and {len(y)} responses.")
+    w = _validation.check_weights(sample_weight, n)
+    loss = as_loss(loss)
+    y = loss.encode(y, w)
+    offset = _validation.check_offset(offset, n, loss.n_outputs)
+    kappa = _validation.check_number("kappa", kappa)
+    if not (standardize is True or standardize is False or standardize == "X"):
+        raise ValueError(f'`standardize` must be True, "X" or False, found {standardize!r}.')
+    mirror = build_penalty(
+        penalty, p, loss.n_outputs, groups=groups, penalty_factor=penalty_factor, lower=lower, upper=upper
+    )
+    base: AbstractDesign = SparseDesign(X) if _validation.is_sparse(X) else DenseDesign(X)
+    design, units = _standardize(base, w, mirror, bool(fit_intercept), standardize)
+    if standardize is True and loss.has_units:
+        units = Units(units.center, units.scale, loss.unit(y - offset[:, 0], w))
+        y, offset = y / units.y_unit, offset / units.y_unit
+    if mirror.has_limits:
+        mirror.lower *= (units.scale / units.y_unit)[:, None]
+        mirror.upper *= (units.scale / units.y_unit)[:, None]
+    return Problem(design, loss, mirror, y, w, offset, kappa, bool(fit_intercept)), units, encoder
+
+
+def _standardize(
+    base: AbstractDesign, w: Array, penalty: AbstractPenalty, fit_intercept: bool, standardize: bool | str
+) -> tuple[AbstractDesign, Units]:
+    """Centre and scale columns implicitly, and exclude those that are constant."""
+    p = base.shape[1]
+    mean, deviation = base.moments(w)
+    # Constant up to the rounding of its mean.
+    constant = deviation <= 1e-13 * np.abs(mean) if fit_intercept else (deviation == 0) & (mean == 0)
+    if constant.any():
+        whole = penalty.close(~constant)  # a group stays as long as one of its columns varies
+        penalty.weights[constant & ~whole] = np.inf
+    if standardize is False:
+        if constant.any():  # a constant inside a group: as good as zero, since the intercept takes its place
+            return StandardizedDesign(base, np.where(constant, mean, 0.0), np.ones(p)), Units(
+                np.where(constant, mean, 0.0), np.ones(p), 1.0
+            )
+        return base, Units(np.zeros(p), np.ones(p), 1.0)
+    center = mean if fit_intercept else np.zeros(p)
+    scale = np.where(deviation <= 1e-13 * np.abs(mean), 1.0, deviation)
+    return StandardizedDesign(base, center, scale), Units(center, scale, 1.0)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """Traces a problem and, later, traces it on."""
+
+    problem: Problem
+    units: Units
+    encoder: _frames.ColumnEncoder | None
+    stop: Callable[[Progress], bool] | None
+    progress: bool | None
+
+    def new_trajectory(self, dynamics: GLBI) -> Trajectory:
+        knot = dynamics.knot
+        beta = np.zeros((self.problem.design.shape[1], self.problem.n_outputs))
+        beta[dynamics.working.columns] = dynamics.working.penalty.primal(knot.z, self.problem.kappa)
+        beta[~self.problem.penalty.free] = 0.0
+        return Trajectory(self.problem.penalty, self.problem.kappa, dynamics.order, knot.alpha, beta)
+
+    def trace(self, dynamics: GLBI, trajectory: Trajectory, times: Array, before: float = 0.0) -> Path:
+        """Advance to the last of ``times`` and make the Path up to there."""
+        began = time.perf_counter()
+        unit = self.units.y_unit
+        null = self._null_value(dynamics)
+        if dynamics.at_rest:
+            result, end = Result.AT_REST, times[-1] * unit
+        else:
+            verdict = _Verdict(self, dynamics, null)
+            with progress_bar(self.progress, dynamics.knot.t, times[-1] * unit) as report:
+                result, end = integrate(dynamics, trajectory, times[-1] * unit, verdict, report)
+        if end < times[-1] * unit * (1 - 1e-12):
+            times = np.append(times[times < end / unit], end / unit)
+        knot = dynamics.knot
+        stats = Stats(
+            steps=sum(len(chunk.t) - 1 for chunk in trajectory.chunks),
+            gradients=knot.gradients,
+            column_products=knot.products + dynamics.checked_columns,
+            refreshes=dynamics.checks,
+            working_columns=len(dynamics.working.columns),
+            seconds=before + time.perf_counter() - began,
+        )
+        scale = 2.0 * unit**2
+        floor = self.problem.loss.saturated(self.problem.y, self.problem.w)
+        deviance = scale * (self._values(trajectory, times * unit) - floor)
+
+        def go_on(path: Path, t_max: float) -> Path:
+            log_step = np.log(times[-1] / times[0]) / max(len(times) - 1, 1)
+            more = max(1, int(np.ceil(np.log(t_max / times[-1]) / log_step))) if log_step > 0 else 1
+            later = np.concatenate([times, np.geomspace(times[-1], t_max, more + 1)[1:]])
+            return self.trace(dynamics.fork(), trajectory.copy(), later, before=stats.seconds)
+
+        return Path(
+            t=times,
+            deviance=deviance,
+            null_deviance=scale * (null - floor),
+            result=result,
+            stats=stats,
+            loss=self.problem.loss,
+            units=self.units,
+            trajectory=trajectory,
+            encoder=self.encoder,
+            _continue=go_on,
+        )
+
+    def _null_value(self, dynamics: GLBI) -> float:
+        """Loss of the intercept alone, from which deviance is counted, as glmnet does."""
+        problem = self.problem
+        if not problem.penalty.free.any():
+            return dynamics.null_value
+        nothing = build_penalty("l1", problem.design.shape[1], problem.n_outputs)
+        alone = Problem(
+            problem.design, problem.loss, nothing, problem.y, problem.w, problem.offset, problem.kappa, problem.fit_intercept
+        )
+        alpha, _ = null_model(alone)
+        return problem.value(problem.offset + alpha)
+
+    def _values(self, trajectory: Trajectory, times: Array) -> Array:
+        """Loss at times on the path."""
+        problem, q = self.problem, self.problem.n_outputs
+        points = [trajectory.at(t) for t in times]
+        order = np.array(trajectory.order, dtype=int)
+        position = {int(j): i for i, j in enumerate(order)}
+        beta = np.zeros((len(order), len(times), q))
+        for i, (_, columns, values) in enumerate(points):
+            beta[[position[int(j)] for j in columns], i] = values
+        eta = problem.design.matvec(beta.reshape(len(order), -1), order) if len(order) else 0.0
+        eta = np.reshape(eta + np.zeros((problem.design.shape[0], len(times) * q)), (-1, len(times), q))
+        return np.array([problem.value(eta[:, i] + alpha + problem.offset) for i, (alpha, _, _) in enumerate(points)])
+
+
+class _Verdict:
+    """Ends a path by the user's rule, or when nothing is left to explain."""
+
+    def __init__(self, run: _Run, dynamics: GLBI, null: float) -> None:
+        self.run = run
+        self.dynamics = dynamics
+        self.overshoots = getattr(run.stop, "overshoots", False)
+        self.floor = run.problem.loss.saturated(run.problem.y, run.problem.w)
+        self.span = null - self.floor
+
+    def __call__(self, knot: Knot, n_active: int) -> Result | None:
+        ratio = 1.0 - (knot.value - self.floor) / self.span if self.span > 0 else 0.0
+        if self.run.stop is not None:
+            progress = Progress(knot.t / self.run.units.y_unit, n_active, ratio, lambda: self._read(knot))
+            if self.run.stop(progress):
+                return Result.STOPPED
+        return Result.SATURATED if ratio >= SATURATION else None
+
+    def _read(self, knot: Knot) -> tuple[Array, Array]:
+        """Intercept and coefficients at a knot, as the user knows them."""
+        problem = self.run.problem
+        columns = self.dynamics.working.columns[: len(knot.z)]
+        beta = problem.penalty.take(columns).primal(knot.z, problem.kappa)
+        intercept, values = self.run.units.restore(knot.alpha, columns, beta)
+        coef = np.zeros((problem.design.shape[1], problem.n_outputs))
+        coef[columns] = values
+        return (intercept[0], coef[:, 0]) if problem.n_outputs == 1 else (intercept, coef)
