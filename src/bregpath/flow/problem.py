@@ -72,23 +72,27 @@ def null_model(problem: Problem, max_iter: int = 100) -> tuple[Array, Array]:
     if problem.fit_intercept:
         alpha = np.asarray(problem.loss.null(problem.y, problem.w), dtype=float).copy()
     value = problem.value(problem.predictor(block, alpha, beta))
+    size, change = np.inf, np.inf
     for _ in range(max_iter):
         eta = problem.predictor(block, alpha, beta)
         residual = problem.residual(eta)
         gradient = np.concatenate([residual.sum(axis=0) * problem.fit_intercept, block.rmatvec(residual).ravel()])
-        if np.max(np.abs(gradient), initial=0.0) < 1e-15:
+        # Close to the optimum the loss falls by less than its rounding, but the gradient still falls: follow it.
+        rounding, before = 1e-14 * abs(value), size
+        size = float(np.max(np.abs(gradient), initial=0.0))
+        if size < 1e-15 or (change <= rounding and size > 0.5 * before):
             break
         step = _newton_direction(problem, block, eta, gradient)
         for _ in range(40):
             trial = alpha - step[:q], beta - step[q:].reshape(beta.shape)
             new = problem.value(problem.predictor(block, *trial))
-            if new <= value:
+            if new <= value + rounding:
                 break
             step = step / 2
         else:
             break
         done = np.max(np.abs(step)) <= 1e-15 * (1 + np.max(np.abs(alpha)))
-        (alpha, beta), value = trial, new
+        (alpha, beta), value, change = trial, new, abs(new - value)
         if done:
             break
     else:

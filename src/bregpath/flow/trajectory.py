@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from bregpath._kernels import Knot
+from bregpath._kernels import Steps
 from bregpath._typing import Array, BoolArray, IntArray
 from bregpath.penalties import AbstractPenalty
 
@@ -49,15 +49,17 @@ class Trajectory:
         twin.chunks, twin.order, twin.events = list(self.chunks), list(self.order), list(self.events)
         return twin
 
-    def add(self, columns: IntArray, knots: list[Knot]) -> Array:
-        """Append a block of knots on the working ``columns``; returns the number of active columns at each."""
+    def add(self, columns: IntArray, steps: Steps) -> Array:
+        """Append a block of steps on the working ``columns``; returns the number of active columns at each knot."""
         penalty = self.penalty.take(columns)
-        z = np.stack([k.z for k in knots])
-        active = np.stack([np.any(penalty.entry(zk) < 0, axis=1) for zk in z])  # whole groups
+        active = np.stack([np.any(penalty.entry(zk) < 0, axis=1) for zk in steps.z])  # whole groups
         ever = set(self.order)
         entered = np.argwhere(active[1:] & ~active[:-1])
         left = np.argwhere(~active[1:] & active[:-1])
-        first = np.flatnonzero(active[0]) if not self.chunks else np.zeros(0, dtype=int)  # free columns
+        first = np.flatnonzero(active[0]) if not self.chunks else np.zeros(0, dtype=int)
+        # Active from the start are free columns, and the first entry itself if rounding puts it beyond its threshold.
+        tied = first[~penalty.free[first]]
+        entered = np.vstack([np.column_stack([np.zeros_like(tied), tied]), entered])
         for column in [*columns[first], *columns[entered[:, 1]]]:
             if column not in ever:
                 ever.add(int(column))
@@ -69,11 +71,11 @@ class Trajectory:
         kept = where[self.order]
         self.chunks.append(
             Chunk(
-                t=np.array([k.t for k in knots]),
-                alpha=np.stack([k.alpha for k in knots]),
-                alpha_slope=np.stack([k.alpha_slope for k in knots]),
-                z=z[:, kept],
-                slope=np.stack([k.slope for k in knots])[:, kept],
+                t=steps.t,
+                alpha=steps.alpha,
+                alpha_slope=steps.alpha_slope,
+                z=steps.z[:, kept],
+                slope=steps.slope[:, kept],
             )
         )
         return active.sum(axis=1)
@@ -82,6 +84,11 @@ class Trajectory:
     def start(self) -> float:
         """Time of the first knot; nothing moves before it."""
         return float(self.chunks[0].t[0]) if self.chunks else np.inf
+
+    @property
+    def end(self) -> float:
+        """Time of the last knot."""
+        return float(self.chunks[-1].t[-1]) if self.chunks else np.inf
 
     @property
     def n_ever(self) -> int:
