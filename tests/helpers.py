@@ -1,0 +1,90 @@
+"""Small data sets, references and comparisons that several tests share."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path as File
+from typing import Any
+
+import numpy as np
+from numpy.testing import assert_allclose
+
+import bregpath
+from bregpath.losses import LOSSES, AbstractLoss, as_loss
+
+GOLDEN = File(__file__).parent / "golden"
+ALL_LOSSES = sorted(LOSSES)
+LOSSES_WITH_UNITS = [name for name in ALL_LOSSES if LOSSES[name].has_units]
+
+
+def golden(name: str) -> dict[str, Any]:
+    """One file of golden numbers."""
+    return json.loads((GOLDEN / f"{name}.json").read_text())
+
+
+def response(loss: str, eta: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """A response that the loss accepts and that depends on ``eta``; numbers for losses not named here."""
+    noise = rng.normal(size=len(eta))
+    if loss == "logistic":
+        return np.where(rng.logistic(size=len(eta)) > -eta, 1, 0)
+    if loss == "multinomial":
+        scores = np.column_stack([eta, -eta, np.zeros_like(eta)]) + rng.gumbel(size=(len(eta), 3))
+        return np.array(["a", "b", "c"])[scores.argmax(axis=1)]
+    if loss == "poisson":
+        return rng.poisson(np.exp(np.clip(0.4 * eta, -2, 2)))
+    if loss == "huber":
+        return eta + np.where(rng.uniform(size=len(eta)) < 0.1, 10.0, 0.5) * noise
+    return eta + 0.7 * noise
+
+
+def make_data(
+    loss: str, n: int = 60, p: int = 10, *, s: int = 3, correlation: float = 0.3, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
+    """X with correlated columns of unequal means and scales, and a response of a sparse model."""
+    rng = np.random.default_rng([seed, n, p])
+    X = rng.normal(size=(n, p))
+    for j in range(1, p):
+        X[:, j] = correlation * X[:, j - 1] + np.sqrt(1 - correlation**2) * X[:, j]
+    coef = np.zeros(p)
+    coef[:s] = rng.choice([-1.0, 1.0], s) * rng.uniform(0.6, 1.4, s)
+    y = response(loss, 0.5 + X @ coef, rng)
+    return X * rng.uniform(0.5, 2.0, p) + rng.normal(size=p), y
+
+
+def encoded(loss: AbstractLoss | str, y: np.ndarray, w: np.ndarray | None = None) -> tuple[AbstractLoss, np.ndarray, np.ndarray]:
+    """A loss that knows its classes, the coded response, and weights that sum to one."""
+    loss = as_loss(loss)
+    w = np.full(len(y), 1.0 / len(y)) if w is None else w / w.sum()
+    return loss, loss.encode(y, w), w
+
+
+def random_case(name: str, rng: np.random.Generator, n: int = 30) -> tuple[AbstractLoss, np.ndarray, np.ndarray, np.ndarray]:
+    """A loss, a random predictor, a coded response and unequal weights."""
+    y = response(name, rng.normal(size=n), rng)
+    loss, y, w = encoded(name, y, rng.uniform(0.2, 2.0, n))
+    shape = (n,) if loss.n_outputs == 1 else (n, loss.n_outputs)
+    return loss, rng.normal(size=shape), y, w
+
+
+def rows(path: bregpath.Path) -> np.ndarray:
+    """Coefficients as (n_times, p, q)."""
+    return path.coef.reshape(len(path.t), path.n_features, -1)
+
+
+def assert_same_path(a: bregpath.Path, b: bregpath.Path, rtol: float = 1e-8, entry_rtol: float = 1e-7) -> None:
+    """Equal times, coefficients (relative to the largest), intercepts, supports and entry times."""
+    assert a.result is b.result
+    assert_allclose(a.t, b.t, rtol=1e-9)
+    scale = max(np.abs(b.coef).max(), 1e-12)
+    assert_allclose(a.coef, b.coef, rtol=0, atol=rtol * scale)
+    assert_allclose(a.intercept, b.intercept, rtol=rtol, atol=rtol * max(scale, 1.0))
+    assert_allclose(a.deviance, b.deviance, rtol=1e-7, atol=1e-9)
+    # Supports may differ at a reported time only within rounding of an entry or exit.
+    for t, one, two in zip(a.t, rows(a), rows(b), strict=True):
+        differing = np.flatnonzero((one != 0).any(axis=1) != (two != 0).any(axis=1))
+        for j in differing:
+            events = np.array([a.entry_times[j], a.exit_times[j], b.entry_times[j], b.exit_times[j]])
+            assert np.any(np.abs(events / t - 1) < entry_rtol), f"column {j} differs at t={t}"
+    assert np.array_equal(np.isfinite(a.entry_times), np.isfinite(b.entry_times))
+    assert_allclose(a.entry_times, b.entry_times, rtol=entry_rtol)
+    assert_allclose(a.exit_times, b.exit_times, rtol=entry_rtol)
