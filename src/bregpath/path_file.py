@@ -58,7 +58,7 @@ class SavedUserLoss(AbstractLoss):
         raise self._gone()
 
     def _gone(self) -> ValueError:
-        return ValueError(f"The code of the loss {self.class_name!r} was not saved with the path; trace it anew.")
+        return ValueError(f"The code of the loss {self.class_name!r} was not saved; trace the path anew.")
 
     def to_dict(self) -> dict[str, Any]:
         return {"name": self.name, "class": self.class_name}
@@ -187,8 +187,8 @@ def _read_header(saved: Any, name: str) -> dict[str, Any]:
         raise _RefusedError(_not_a_path(name))
     if header["version"] != FORMAT_VERSION:
         raise _RefusedError(
-            f"`file` {name!r} has version {header['version']} of the path format; this is bregpath {__version__}, "
-            f"which reads version {FORMAT_VERSION}. Load it with {header.get('written_by')}, which wrote it."
+            f"`file` {name!r} has version {header['version']} of the path format; bregpath {__version__} "
+            f"reads version {FORMAT_VERSION}. Load it with {header.get('written_by')}, which wrote it."
         )
     return header
 
@@ -313,7 +313,7 @@ def _pack_labels(labels: Array) -> dict[str, Any]:
     odd = [label for label in values if not isinstance(label, str | int | float | bool)]
     if odd:
         raise ValueError(
-            f"`path` has class labels of type {type(odd[0]).__name__}, such as {odd[0]!r}; they cannot be saved, "
+            f"`path` has class labels of type {type(odd[0]).__name__}, such as {odd[0]!r}, not for a file; "
             "trace the path on labels that are numbers or strings."
         )
     return {"values": values, "dtype": "T" if labels.dtype.kind == "T" else labels.dtype.str}

@@ -1,0 +1,104 @@
+"""A selection as a figure: the curve by which a time on the path was chosen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bregpath._typing import Array
+from bregpath.plots import style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from bregpath.selection.result import Selection
+
+__all__ = ["plot_selection"]
+
+TIME_LABEL = "Time t (weaker regularisation →)"
+
+
+def plot_selection(
+    selection: Selection, ax: Axes | None = None, *, color: str = style.COLORS[0], title: str | None = None
+) -> Axes:
+    """Draw the curve by which t was chosen, standard errors, the chosen times and the number of variables.
+
+    Parameters
+    ----------
+    selection : Selection
+        Of `cross_validate`, an information criterion, or any other rule.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+    color : str, optional
+        Colour of the curve.
+    title : str, optional
+        The rule by default; an empty string for none.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> import bregpath
+    >>> from bregpath.selection.criteria import information_criterion
+    >>> data = bregpath.datasets.make_linear(100, 20, 4, seed=0)
+    >>> path = bregpath.trace_path(data.X, data.y)
+    >>> ax = plot_selection(information_criterion(path, "bic", n=100))
+    >>> ax.get_ylabel()
+    'BIC'
+    """
+    ax = style.new_axes(ax)
+    times, mean = np.asarray(selection.times), np.asarray(selection.mean, dtype=float)
+    shown = np.where(np.isfinite(mean), mean, np.nan)
+    style.log_time_axis(ax, times)
+    if selection.se is not None:
+        se = np.where(np.isfinite(mean), selection.se, np.nan)
+        ax.errorbar(times, shown, se, fmt="none", ecolor=style.FAINT, elinewidth=0.9, capsize=1.6, zorder=2)
+        best = int(np.argmin(np.abs(times - selection.t_min)))
+        limit = mean[best] - se[best] if selection.larger_is_better else mean[best] + se[best]
+        ax.axhline(limit, color=style.INK, linewidth=0.7, linestyle=(0, (1, 2)), zorder=1.5)
+    ax.plot(times, shown, color=color, linewidth=1.4, marker="o", markersize=2.8, zorder=3)
+    if times[-1] > times[0]:
+        ax.set_xlim(times[0] * 0.97, times[-1] * 1.03)
+    ax.set_xlabel(TIME_LABEL, color=style.INK)
+    ax.set_ylabel(_measure(selection), color=style.INK)
+    count, label = _variables(selection)
+    if count is not None:
+        style.count_axis(ax, times, count, label)
+    for name, t in _chosen(selection).items():
+        style.mark_time(ax, t, name, at="top")
+    title = f"Chosen by {selection.rule}" if title is None else title
+    if title:
+        ax.set_title(title, loc="left", fontsize=11, color=style.INK)
+    return ax
+
+
+def _chosen(selection: Selection) -> dict[str, float]:
+    """The times to mark, by name; one line where rules agree."""
+    marks = {}
+    if selection.t_1se is not None and selection.t_1se != selection.t_min:
+        marks["t_1se"] = float(selection.t_1se)
+        marks["t_min"] = float(selection.t_min)
+    else:
+        marks["t_min" if selection.t_1se is None else "t_min = t_1se"] = float(selection.t_min)
+    if selection.t not in marks.values():
+        marks["t"] = float(selection.t)
+    return marks
+
+
+def _measure(selection: Selection) -> str:
+    name = selection.measure
+    name = name.upper() if name in ("aic", "bic", "ebic", "auc", "mse") else name[:1].upper() + name[1:]
+    return name if selection.se is None else f"{name} ± standard error"
+
+
+def _variables(selection: Selection) -> tuple[Array | None, str]:
+    """Number of variables at the times of the curve: those of the path on all rows, if it is there."""
+    path = selection.path
+    if path is not None:
+        inside = np.minimum(selection.times, path.t[-1])
+        return np.array([len(path.support(t)) for t in inside]), "Number of variables"
+    df = selection.curves.get("df")
+    return (None, "") if df is None else (np.round(df), "Degrees of freedom")
