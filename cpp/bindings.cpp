@@ -1,19 +1,23 @@
 // The Python module bregpath._kernels._core: chooses the instruction set, checks and hands over arrays.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdlib>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
-#include "kernels.hpp"
+#include "stepper.hpp"
 
 namespace nb = nanobind;
 
 namespace {
 
 using bregpath::Kernels;
-using Vector = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 // Highest level that this processor and its operating system run: 0 base, 3 or 4.
 int processor_level() {
@@ -58,17 +62,180 @@ const Kernels* choose_kernels() {
 
 const Kernels* kernels = nullptr;  // chosen once, when the module is loaded
 
+using Vector = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using FortranMatrix = nb::ndarray<const double, nb::ndim<2>, nb::f_contig, nb::device::cpu>;
+using Index32 = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Index64 = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Out = nb::ndarray<double, nb::c_contig, nb::device::cpu>;
+
+void require(bool condition, const char* what) {
+    if (!condition) throw std::invalid_argument(what);
+}
+
+// Python keeps (rows, q), the kernels keep output by output.
+void from_python(const double* from, long rows, int q, double* to) {
+    for (long i = 0; i < rows; ++i)
+        for (int l = 0; l < q; ++l) to[l * rows + i] = from[i * q + l];
+}
+void to_python(const double* from, long rows, int q, double* to) {
+    for (long i = 0; i < rows; ++i)
+        for (int l = 0; l < q; ++l) to[i * q + l] = from[l * rows + i];
+}
+
+// A stepper with everything it points to.
+class PyStepper {
+   public:
+    PyStepper(int loss, double parameter, Vector y, Vector w, std::optional<Matrix> offset, Matrix weights,
+              Matrix lower, Matrix upper, std::optional<Index64> groups, double kappa, bool fit_intercept,
+              double fixed_step, double tol, std::optional<FortranMatrix> dense, std::optional<Vector> values,
+              std::optional<Index32> indices, std::optional<Index64> indptr, std::optional<Vector> center,
+              std::optional<Vector> scale)
+        : y_(y), w_(w), dense_(dense), values_(values), indices_(indices) {
+        n_ = long(y.shape(0)), m_ = int(weights.shape(0)), q_ = int(weights.shape(1));
+        require(w.shape(0) == y.shape(0), "w and y differ in length");
+        require(lower.shape(0) == weights.shape(0) && lower.shape(1) == weights.shape(1), "lower has a wrong shape");
+        require(upper.shape(0) == weights.shape(0) && upper.shape(1) == weights.shape(1), "upper has a wrong shape");
+        bregpath::Data data{static_cast<bregpath::Loss>(loss), parameter, q_, y_.data(), w_.data(), nullptr};
+        if (offset) {
+            require(long(offset->shape(0)) == n_ && int(offset->shape(1)) == q_, "offset has a wrong shape");
+            offset_.resize(size_t(n_) * q_);
+            from_python(offset->data(), n_, q_, offset_.data());
+            data.offset = offset_.data();
+        }
+        stepper_.emplace(kernels, data, columns(indptr, center, scale), penalty(weights, lower, upper, groups), kappa,
+                         fit_intercept, fixed_step, tol);
+    }
+
+    // Up to max_steps steps from the given knot. The outputs have room for max_steps + 1 knots; row 0 is filled by
+    // the caller. Without keep_rows the arrays over rows (R, residual) hold the last knot only.
+    nb::tuple advance(double t, double value, double h, Matrix z, Matrix slope, Vector alpha, Vector alpha_slope,
+                      Matrix R, Matrix residual, Matrix direction, double until, int max_steps, bool keep_rows,
+                      Out out_t, Out out_value, Out out_h, Out out_reach, Out out_counts, Out out_alpha,
+                      Out out_alpha_slope, Out out_z, Out out_slope, Out out_direction, Out out_R, Out out_residual) {
+        auto& s = stepper_->state;
+        s.t = t, s.value = value, s.h = h, s.gradients = 0, s.products = 0;
+        from_python(z.data(), m_, q_, s.z.data());
+        from_python(slope.data(), m_, q_, s.slope.data());
+        from_python(direction.data(), m_, q_, s.direction.data());
+        from_python(R.data(), n_, q_, s.R.data());
+        from_python(residual.data(), n_, q_, s.residual.data());
+        std::copy_n(alpha.data(), q_, s.alpha.begin());
+        std::copy_n(alpha_slope.data(), q_, s.alpha_slope.begin());
+        double *pt = out_t.data(), *pv = out_value.data(), *ph = out_h.data(), *pr = out_reach.data();
+        double *pc = out_counts.data(), *pa = out_alpha.data(), *pas = out_alpha_slope.data();
+        double *pz = out_z.data(), *ps = out_slope.data(), *pd = out_direction.data();
+        double *pR = out_R.data(), *pres = out_residual.data();
+        int done = 0;
+        double largest = 0;
+        const char* trouble = "";
+        {
+            nb::gil_scoped_release nogil;
+            stepper_->locate_eta();
+            try {
+                while (done < max_steps && s.t < until) {
+                    stepper_->step();
+                    ++done;
+                    const size_t cols = size_t(m_) * q_, rows = size_t(n_) * q_;
+                    pt[done] = s.t, pv[done] = s.value, ph[done] = s.h, pr[done] = s.reach;
+                    pc[2 * done] = double(s.gradients), pc[2 * done + 1] = double(s.products);
+                    std::copy_n(s.alpha.begin(), q_, pa + done * q_);
+                    std::copy_n(s.alpha_slope.begin(), q_, pas + done * q_);
+                    to_python(s.z.data(), m_, q_, pz + done * cols);
+                    to_python(s.slope.data(), m_, q_, ps + done * cols);
+                    to_python(s.direction.data(), m_, q_, pd + done * cols);
+                    if (keep_rows) {
+                        to_python(s.R.data(), n_, q_, pR + done * rows);
+                        to_python(s.residual.data(), n_, q_, pres + done * rows);
+                    }
+                }
+            } catch (const bregpath::Unstable& e) {
+                trouble = "unstable", largest = e.largest;
+            } catch (const bregpath::Stalled&) {
+                trouble = "stalled";
+            }
+            if (!keep_rows) {
+                to_python(s.R.data(), n_, q_, pR);
+                to_python(s.residual.data(), n_, q_, pres);
+            }
+        }
+        return nb::make_tuple(done, trouble, largest);
+    }
+
+   private:
+    bregpath::Columns columns(const std::optional<Index64>& indptr, const std::optional<Vector>& center,
+                              const std::optional<Vector>& scale) {
+        bregpath::Columns x{};
+        x.n = n_, x.k = m_;
+        if (dense_) {
+            require(long(dense_->shape(0)) == n_ && int(dense_->shape(1)) == m_, "the dense block has a wrong shape");
+            for (int j = 0; j < m_; ++j) pointers_.push_back(dense_->data() + size_t(j) * n_);
+            x.dense = pointers_.data();
+            return x;
+        }
+        require(values_ && indices_ && indptr && center && scale, "a sparse block needs all of its parts");
+        require(int(indptr->shape(0)) == m_ + 1 && int(center->shape(0)) == m_ && int(scale->shape(0)) == m_,
+                "the parts of a sparse block differ in length");
+        center_.assign(center->data(), center->data() + m_);
+        scale_.assign(scale->data(), scale->data() + m_);
+        for (int j = 0; j < m_; ++j) {
+            const int64_t begin = indptr->data()[j];
+            pointers_.push_back(values_->data() + begin);
+            rows_.push_back(indices_->data() + begin);
+            counts_.push_back(long(indptr->data()[j + 1] - begin));
+        }
+        x.values = pointers_.data(), x.rows = rows_.data(), x.counts = counts_.data();
+        x.center = center_.data(), x.scale = scale_.data();
+        return x;
+    }
+
+    bregpath::Penalty penalty(const Matrix& weights, const Matrix& lower, const Matrix& upper,
+                              const std::optional<Index64>& groups) const {
+        bregpath::Penalty p;
+        p.m = m_, p.q = q_;
+        const size_t size = size_t(m_) * q_;
+        p.weights.resize(size), p.lower.resize(size), p.upper.resize(size);
+        from_python(weights.data(), m_, q_, p.weights.data());
+        from_python(lower.data(), m_, q_, p.lower.data());
+        from_python(upper.data(), m_, q_, p.upper.data());
+        for (size_t i = 0; i < size; ++i)
+            p.has_limits = p.has_limits || std::isfinite(p.lower[i]) || std::isfinite(p.upper[i]);
+        if (groups) {
+            require(int(groups->shape(0)) == m_, "groups has a wrong length");
+            for (int j = 0; j < m_; ++j) p.group.push_back(int(groups->data()[j]));
+            for (int g : p.group) p.n_groups = std::max(p.n_groups, g + 1);
+        }
+        return p;
+    }
+
+    long n_;
+    int m_, q_;
+    Vector y_, w_;
+    std::optional<FortranMatrix> dense_;
+    std::optional<Vector> values_;
+    std::optional<Index32> indices_;
+    std::vector<double> offset_, center_, scale_;
+    std::vector<const double*> pointers_;
+    std::vector<const int32_t*> rows_;
+    std::vector<long> counts_;
+    std::optional<bregpath::Stepper> stepper_;
+};
+
 }  // namespace
 
 NB_MODULE(_core, m) {
     kernels = choose_kernels();
     m.doc() = "Compiled kernels of bregpath.";
     m.def("isa", [] { return kernels->isa; }, "Instruction set in use: 'base', 'v3' or 'v4'.");
-    m.def(
-        "probe",
-        [](Vector x) {
-            nb::gil_scoped_release nogil;
-            return kernels->probe(x.data(), static_cast<long>(x.shape(0)));
-        },
-        nb::arg("x").noconvert(), "Sum of x, by the chosen kernels.");
+    nb::class_<PyStepper>(m, "Stepper", "Blocks of steps on a working set of columns.")
+        .def(nb::init<int, double, Vector, Vector, std::optional<Matrix>, Matrix, Matrix, Matrix,
+                      std::optional<Index64>, double, bool, double, double, std::optional<FortranMatrix>,
+                      std::optional<Vector>, std::optional<Index32>, std::optional<Index64>, std::optional<Vector>,
+                      std::optional<Vector>>(),
+             nb::kw_only(), nb::arg("loss"), nb::arg("parameter"), nb::arg("y"), nb::arg("w"),
+             nb::arg("offset").none(), nb::arg("weights"), nb::arg("lower"), nb::arg("upper"),
+             nb::arg("groups").none(), nb::arg("kappa"), nb::arg("fit_intercept"), nb::arg("fixed_step"),
+             nb::arg("tol"), nb::arg("dense").none(), nb::arg("values").none(), nb::arg("indices").none(),
+             nb::arg("indptr").none(), nb::arg("center").none(), nb::arg("scale").none())
+        .def("advance", &PyStepper::advance);
 }

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from bregpath import _frames, _validation
-from bregpath._kernels import Knot
+from bregpath._kernels import Steps, UnstableStepError
 from bregpath._progress import progress_bar
 from bregpath._typing import Array
 from bregpath.designs import AbstractDesign, DenseDesign, SparseDesign, StandardizedDesign
@@ -123,8 +124,9 @@ def trace_path(
     if flow != "glbi":
         raise ValueError(f'`flow` must be "glbi", found {flow!r}.')
     problem, units, encoder = _build_problem(
-        X, y, loss, penalty, groups, penalty_factor, lower, upper, kappa, sample_weight, offset, fit_intercept, standardize
-    )
+        X, y, loss, penalty, groups, penalty_factor, lower, upper,
+        kappa, sample_weight, offset, fit_intercept, standardize,
+    )  # fmt: skip
     if step != "adaptive":
         if isinstance(step, str):
             raise ValueError(f'`step` must be "adaptive" or a number, found {step!r}.')
@@ -233,14 +235,17 @@ class _Run:
         else:
             verdict = _Verdict(self, dynamics, null)
             with progress_bar(self.progress, dynamics.knot.t, times[-1] * unit) as report:
-                result, end = integrate(dynamics, trajectory, times[-1] * unit, verdict, report)
+                try:
+                    result, end = integrate(dynamics, trajectory, times[-1] * unit, verdict, report)
+                except UnstableStepError as error:
+                    raise error.in_units(unit) from None
         if end < times[-1] * unit * (1 - 1e-12):
             times = np.append(times[times < end / unit], end / unit)
         knot = dynamics.knot
         stats = Stats(
             steps=sum(len(chunk.t) - 1 for chunk in trajectory.chunks),
-            gradients=knot.gradients,
-            column_products=knot.products + dynamics.checked_columns,
+            gradients=int(knot.gradients),
+            column_products=int(knot.products) + dynamics.checked_columns,
             refreshes=dynamics.checks,
             working_columns=len(dynamics.working.columns),
             seconds=before + time.perf_counter() - began,
@@ -274,10 +279,7 @@ class _Run:
         if not problem.penalty.free.any():
             return dynamics.null_value
         nothing = build_penalty("l1", problem.design.shape[1], problem.n_outputs)
-        alone = Problem(
-            problem.design, problem.loss, nothing, problem.y, problem.w, problem.offset, problem.kappa, problem.fit_intercept
-        )
-        alpha, _ = null_model(alone)
+        alpha, _ = null_model(replace(problem, penalty=nothing))
         return problem.value(problem.offset + alpha)
 
     def _values(self, trajectory: Trajectory, times: Array) -> Array:
@@ -300,24 +302,28 @@ class _Verdict:
     def __init__(self, run: _Run, dynamics: GLBI, null: float) -> None:
         self.run = run
         self.dynamics = dynamics
-        self.overshoots = getattr(run.stop, "overshoots", False)
         self.floor = run.problem.loss.saturated(run.problem.y, run.problem.w)
         self.span = null - self.floor
 
-    def __call__(self, knot: Knot, n_active: int) -> Result | None:
-        ratio = 1.0 - (knot.value - self.floor) / self.span if self.span > 0 else 0.0
-        if self.run.stop is not None:
-            progress = Progress(knot.t / self.run.units.y_unit, n_active, ratio, lambda: self._read(knot))
-            if self.run.stop(progress):
-                return Result.STOPPED
-        return Result.SATURATED if ratio >= SATURATION else None
+    def __call__(self, steps: Steps, n_active: Array) -> tuple[Result, float] | None:
+        ratio = 1.0 - (steps.value - self.floor) / self.span if self.span > 0 else np.zeros(len(steps) + 1)
+        saturated = np.flatnonzero(ratio[1:] >= SATURATION) + 1
+        last = int(saturated[0]) if len(saturated) else len(steps)
+        stop = self.run.stop
+        for k in range(1, last + 1) if stop is not None else ():
+            time_now = float(steps.t[k]) / self.run.units.y_unit
+            progress = Progress(time_now, int(n_active[k]), float(ratio[k]), partial(self._read, steps, k))
+            if stop is not None and stop(progress):
+                kept = k - 1 if getattr(stop, "overshoots", False) else k
+                return Result.STOPPED, float(steps.t[kept])
+        return (Result.SATURATED, float(steps.t[last])) if len(saturated) else None
 
-    def _read(self, knot: Knot) -> tuple[Array, Array]:
+    def _read(self, steps: Steps, k: int) -> tuple[Array, Array]:
         """Intercept and coefficients at a knot, as the user knows them."""
         problem = self.run.problem
-        columns = self.dynamics.working.columns[: len(knot.z)]
-        beta = problem.penalty.take(columns).primal(knot.z, problem.kappa)
-        intercept, values = self.run.units.restore(knot.alpha, columns, beta)
+        columns = self.dynamics.working.columns[: steps.z.shape[1]]
+        beta = problem.penalty.take(columns).primal(steps.z[k], problem.kappa)
+        intercept, values = self.run.units.restore(steps.alpha[k], columns, beta)
         coef = np.zeros((problem.design.shape[1], problem.n_outputs))
         coef[columns] = values
         return (intercept[0], coef[:, 0]) if problem.n_outputs == 1 else (intercept, coef)

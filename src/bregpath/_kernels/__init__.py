@@ -6,18 +6,40 @@
 from __future__ import annotations
 
 import os
+from types import ModuleType
 
-from bregpath._kernels.reference import Knot, StepError, System, advance, first_step
+from bregpath._kernels import reference
+from bregpath._kernels.reference import Knot, StepError, Steps, System, UnstableStepError, first_step
 
-__all__ = ["Knot", "StepError", "System", "advance", "first_step", "implementation"]
+__all__ = ["Knot", "StepError", "Steps", "System", "UnstableStepError", "advance", "first_step", "implementation"]
+
+
+def _find_compiled() -> ModuleType | None:
+    if os.environ.get("BREGPATH_KERNELS") == "reference":
+        return None
+    try:
+        from bregpath._kernels import compiled
+    except ModuleNotFoundError:  # built without a compiler: slower, and right
+        return None
+    return compiled
+
+
+_compiled = _find_compiled()
+
+
+def advance(system: System, knot: Knot, until: float, max_steps: int, keep_rows: bool) -> Steps:
+    """A block of steps by the fastest kernels that know the system; ``keep_rows`` keeps R at every knot."""
+    if _compiled is not None and _compiled.supports(system):
+        return _compiled.advance(system, knot, until, max_steps, keep_rows)
+    return reference.advance(system, knot, until, max_steps)
 
 
 def implementation() -> str:
-    """Which kernels run: ``"reference"`` or the instruction set of the compiled core.
+    """Which kernels run: ``"reference"``, or the instruction set of the compiled core.
 
     Examples
     --------
     >>> implementation() in ("reference", "base", "v3", "v4")
     True
     """
-    return "reference"
+    return "reference" if _compiled is None else _compiled.isa()

@@ -7,7 +7,7 @@ where the explicit Euler method needs ``0.5 s^2`` gradients. (Sommeijer, Shampin
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -40,7 +40,7 @@ def longest_step(stages: int, rate: float) -> float:
     return (stages * stages - 1) / (1.54 * rate)
 
 
-@lru_cache(maxsize=None)
+@cache
 def stage_coefficients(s: int) -> Stages:
     """Coefficients of the method with ``s`` stages."""
     w0 = 1.0 + _DAMPING / s**2

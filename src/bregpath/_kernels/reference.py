@@ -13,7 +13,7 @@ columns were in the working set, and a screened path equals the unscreened one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ import numpy as np
 from bregpath._kernels.chebyshev import MAX_STAGES, longest_step, stage_coefficients, stages_needed
 from bregpath._typing import Array, BoolArray
 
-__all__ = ["Knot", "StepError", "System", "advance", "curvature_on", "first_step", "make_knot"]
+__all__ = ["Knot", "StepError", "Steps", "System", "UnstableStepError", "advance", "curvature_on", "first_step", "make_knot"]
 
 SAFETY = 0.8  # of the step that the error estimate allows
 RATE_MARGIN = 1.15  # of the power iteration, which approaches the largest curvature from below
@@ -30,6 +30,22 @@ ROUNDING = 1e-12  # a rise of the loss below this fraction of it is rounding
 
 class StepError(RuntimeError):
     """The steps became too short to go on."""
+
+
+class UnstableStepError(ValueError):
+    """A fixed step at which the loss rises. Its numbers are inside units; `in_units` restates them."""
+
+    def __init__(self, step: float, kappa: float, t: float, largest: float) -> None:
+        self.numbers = step, kappa, t, largest
+        super().__init__(
+            f"`step`={step:.6g} is unstable with kappa={kappa:g}: at t={t:.4g} the loss rises. The largest stable step "
+            f'there is {largest:.4g}; choose a smaller one, or step="adaptive".'
+        )
+
+    def in_units(self, unit: float) -> UnstableStepError:
+        """The same error with times divided by ``unit``."""
+        step, kappa, t, largest = self.numbers
+        return UnstableStepError(step / unit, kappa, t / unit, largest / unit)
 
 
 @dataclass(frozen=True)
@@ -41,6 +57,7 @@ class System:
     penalty: Any  # the penalty on the working columns
     step: float | None  # fixed step, or None for adaptive ones
     tol: float
+    cache: Any = None  # what the compiled core made of it
 
 
 @dataclass(frozen=True)
@@ -60,6 +77,45 @@ class Knot:
     reach: float = 0.0  # longest step tried from the previous knot
     gradients: int = 0  # gradients computed so far
     products: int = 0  # products with a single column so far
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Consecutive knots as arrays: the fields of `Knot`, in the same order, with a leading axis.
+
+    ``R`` and ``residual`` may hold the last knot only.
+    """
+
+    t: Array
+    alpha: Array
+    alpha_slope: Array
+    z: Array
+    slope: Array
+    R: Array
+    residual: Array
+    value: Array
+    h: Array
+    direction: Array
+    reach: Array
+    gradients: Array
+    products: Array
+
+    @classmethod
+    def of(cls, knots: list[Knot]) -> Steps:
+        return cls(*(np.stack([getattr(k, f.name) for k in knots]) for f in fields(cls)))
+
+    def __len__(self) -> int:
+        """Number of steps."""
+        return len(self.t) - 1
+
+    def first(self, n: int) -> Steps:
+        """The first ``n`` steps."""
+        return self if n == len(self) else Steps(*(getattr(self, f.name)[: n + 1] for f in fields(self)))
+
+    def last_knot(self) -> Knot:
+        """The knot at the end."""
+        row = [getattr(self, f.name)[-1] for f in fields(self)]
+        return Knot(*(float(x) if isinstance(x, np.floating) else x for x in row))
 
 
 def make_knot(system: System, t: float, alpha: Array, z: Array, R: Array, h: float, direction: Array) -> Knot:
@@ -82,13 +138,18 @@ def make_knot(system: System, t: float, alpha: Array, z: Array, R: Array, h: flo
     )
 
 
-def advance(system: System, knot: Knot, until: float, max_steps: int) -> list[Knot]:
-    """The knot and those after it, until a knot reaches ``until`` or ``max_steps`` steps are done."""
+def advance(system: System, knot: Knot, until: float, max_steps: int) -> Steps:
+    """Steps from ``knot`` until one reaches ``until`` or ``max_steps`` are done."""
     take_step = _fixed_step if system.step is not None else _adaptive_step
     knots = [knot]
     while len(knots) <= max_steps and knots[-1].t < until:
-        knots.append(take_step(system, knots[-1]))
-    return knots
+        try:
+            knots.append(take_step(system, knots[-1]))
+        except StepError:
+            if len(knots) == 1:
+                raise
+            break  # keep what was done; the next call raises
+    return Steps.of(knots)
 
 
 def _fixed_step(system: System, knot: Knot) -> Knot:
@@ -114,20 +175,15 @@ def _refuse_unstable(system: System, knot: Knot) -> None:
     """The loss cannot rise while ``kappa * step * curvature < 2``; where it does, say which step is stable."""
     support = np.any(system.penalty.support(knot.z + system.step * knot.slope), axis=1)
     _, rate = curvature_on(system, knot, support, iterations=50)
-    kappa = system.problem.kappa
-    largest = 2.0 / (kappa * rate)
+    largest = 2.0 / (system.problem.kappa * rate)
     if system.step >= 0.999 * largest or not np.isfinite(rate):
-        raise ValueError(
-            f"`step`={system.step:g} is unstable with kappa={kappa:g}: at t={knot.t:g} the loss rises. The largest stable "
-            f'step there is {largest:.3g}; choose a smaller one, or step="adaptive".'
-        )
+        raise UnstableStepError(system.step, system.problem.kappa, knot.t, largest)
 
 
 def _adaptive_step(system: System, knot: Knot) -> Knot:
     """One accepted step, as long as the tolerance allows."""
     kappa, penalty = system.problem.kappa, system.penalty
-    active = penalty.entry(knot.z) < 0
-    started = np.any(active, axis=1)
+    started = np.any(penalty.entry(knot.z) < 0, axis=1)
     direction, rate = curvature_on(system, knot, started)
     rate *= kappa * RATE_MARGIN
     h, reach = knot.h, 0.0
@@ -149,7 +205,7 @@ def _adaptive_step(system: System, knot: Knot) -> Knot:
         if after is None:  # overflow: the local curvature is far from that at the knot
             h *= 0.2
             continue
-        error = _error(system, knot, after, active, h)
+        error = _error(system, knot, after, live, h)
         rises = after.value > knot.value + ROUNDING * (abs(knot.value) + 1e-3)
         if error > 1.0 or rises or not np.isfinite(error):
             shorter = SAFETY * error ** (-1 / 3) if np.isfinite(error) and error > 0 else 0.1
@@ -189,8 +245,8 @@ def _chebyshev_step(system: System, knot: Knot, h: float, stages: int, live: Boo
     # All moving quantities obey the same linear recursion; index 0 is the knot, 1 the last stage, 2 the one before.
     start = (knot.alpha, knot.z[columns], knot.R)
     speed0 = (knot.alpha_slope, knot.slope[columns], knot.residual)
-    before = start
-    stage = tuple(y + c.first * h * f for y, f in zip(start, speed0, strict=True))
+    before: tuple[Array, ...] = start
+    stage: tuple[Array, ...] = tuple(y + c.first * h * f for y, f in zip(start, speed0, strict=True))
     for j in range(2, stages + 1):
         eta = problem.predictor(block, stage[0], penalty.primal(stage[1], kappa))
         residual = problem.residual(eta)
@@ -226,15 +282,15 @@ def _chebyshev_step(system: System, knot: Knot, h: float, stages: int, live: Boo
     )
 
 
-def _error(system: System, knot: Knot, after: Knot, active: BoolArray, h: float) -> float:
+def _error(system: System, knot: Knot, after: Knot, live: BoolArray, h: float) -> float:
     """Estimated error of the coefficients of a step, as a multiple of the tolerance.
 
     The tolerance is relative to the largest coefficient. The estimate is that of the RKC code:
     ``0.8 (y_k - y_{k+1}) + 0.4 h (f_k + f_{k+1})``.
     """
     kappa, penalty = system.problem.kappa, system.penalty
-    moving = active | (penalty.entry(after.z) < 0)
-    largest = float(np.max(np.abs(penalty.primal(after.z, kappa)), initial=0.0))
+    moving = ((penalty.entry(knot.z) < 0) | (penalty.entry(after.z) < 0)) & live[:, None]
+    largest = float(np.max(np.abs(penalty.primal(after.z, kappa)[live]), initial=0.0))
     z_error = 0.8 * (knot.z - after.z) + 0.4 * h * (knot.slope + after.slope)
     alpha_error = 0.8 * (knot.alpha - after.alpha) + 0.4 * h * (knot.alpha_slope + after.alpha_slope)
     worst = kappa * float(np.max(np.abs(z_error[moving]), initial=0.0))

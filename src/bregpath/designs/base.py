@@ -15,9 +15,16 @@ class AbstractDesign(ABC):
     Coefficients are ``(k, q)`` for ``k`` columns and ``q`` outputs, predictors ``(n, q)``. ``columns`` restricts a
     product to some columns; ``None`` means all of them. Dense, sparse, standardised or distributed data are
     designs, so no other code knows the difference.
+
+    Designs that the compiled core can read name their ``layout`` and hand over their `arrays`.
     """
 
     shape: tuple[int, int]
+    layout: str = "other"
+
+    def arrays(self) -> dict[str, Array]:
+        """Arrays of the layout: ``dense``; or ``values, indices, indptr, center, scale`` for ``"csc"``."""
+        return {}
 
     @abstractmethod
     def matvec(self, beta: Array, columns: IntArray | None = None) -> Array:

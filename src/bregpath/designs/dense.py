@@ -29,6 +29,11 @@ class DenseDesign(AbstractDesign):
     def __init__(self, X: Array) -> None:
         self.X = X
         self.shape = X.shape  # type: ignore[assignment]
+        by_columns = X.flags.f_contiguous and X.dtype == np.float64
+        self.layout = "dense" if by_columns else "other"
+
+    def arrays(self) -> dict[str, Array]:
+        return {"dense": self.X}
 
     def matvec(self, beta: Array, columns: IntArray | None = None) -> Array:
         if columns is None and self.X.dtype == np.float64:

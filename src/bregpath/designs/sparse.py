@@ -25,6 +25,17 @@ class SparseDesign(AbstractDesign):
     def __init__(self, X: Any) -> None:
         self.X = X.tocsc()
         self.shape = X.shape
+        self.layout = "csc" if self.X.dtype == np.float64 else "other"
+
+    def arrays(self) -> dict[str, Array]:
+        p = self.shape[1]
+        return {
+            "values": self.X.data,
+            "indices": np.ascontiguousarray(self.X.indices, dtype=np.int32),
+            "indptr": self.X.indptr.astype(np.int64),
+            "center": np.zeros(p),
+            "scale": np.ones(p),
+        }
 
     def matvec(self, beta: Array, columns: IntArray | None = None) -> Array:
         X = self.X if columns is None else self.X[:, columns]

@@ -28,6 +28,11 @@ class StandardizedDesign(AbstractDesign):
         self.center = center
         self.scale = scale
         self.shape = base.shape
+        # Dense columns are standardised when they are gathered; sparse ones stay as they are.
+        self.layout = "csc" if base.layout == "csc" else "other"
+
+    def arrays(self) -> dict[str, Array]:
+        return {**self.base.arrays(), "center": self.center, "scale": self.scale}
 
     def matvec(self, beta: Array, columns: IntArray | None = None) -> Array:
         center, scale = self._of(columns)

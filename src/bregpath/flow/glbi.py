@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from bregpath import _kernels
-from bregpath._kernels import Knot, System
+from bregpath._kernels import Knot, Steps, System
 from bregpath._typing import Array
 from bregpath.flow.problem import Problem, null_model
 from bregpath.flow.working_set import WorkingSet
@@ -60,6 +60,7 @@ class GLBI:
         z = np.where(free, beta / problem.kappa, begin * slope)
         near = np.any(problem.penalty.entry(1.2 * z) < 0, axis=1)
         self.working = WorkingSet(problem, np.flatnonzero(problem.penalty.close(near)), self.screening)
+        self._assemble()
         W = self.working.columns
         knot = Knot(
             t=begin,
@@ -74,26 +75,25 @@ class GLBI:
             direction=np.zeros_like(z[W]),
         )
         if self.step is None and not self.at_rest:
-            knot = replace(knot, h=min(_kernels.first_step(self._system(), knot), 0.1 * begin))
+            knot = replace(knot, h=min(_kernels.first_step(self._system, knot), 0.1 * begin))
         self.knot = knot
 
-    def advance(self, until: float) -> list[Knot]:
-        """A block of steps, proved not to miss an entry: the present knot and those after it."""
-        working = self.working
-        # Without outside columns nothing is checked, so blocks may be longer.
-        max_steps = BLOCK_STEPS if len(working.outside) else 4 * BLOCK_STEPS
+    def advance(self, until: float) -> Steps:
+        """A block of steps, proved not to miss an entry."""
         while True:
-            knots = _kernels.advance(self._system(), self.knot, until, max_steps)
-            certain, new = working.certify(knots)
-            if len(working.outside):
+            # Without outside columns nothing is checked, so blocks may be longer.
+            max_steps = BLOCK_STEPS if len(self.working.outside) else 4 * BLOCK_STEPS
+            steps = _kernels.advance(self._system, self.knot, until, max_steps, bool(len(self.working.outside)))
+            certain, new = self.working.certify(steps)
+            if len(self.working.outside):
                 self.checks += 1
-                self.checked_columns += (2 * len(knots) - 1) * len(working.outside)
-            knots = knots[: certain + 1]
-            self.knot = knots[-1]
+                self.checked_columns += (2 * len(steps) + 1) * len(self.working.outside)
+            steps = steps.first(certain)
+            self.knot = steps.last_knot()
             if len(new):
                 self.knot = self._enlarge(self.knot, new)
             if certain:
-                return knots
+                return steps
 
     def fork(self) -> GLBI:
         """An independent copy that goes on from the same state."""
@@ -106,6 +106,7 @@ class GLBI:
         z = -self.problem.design.rmatvec(np.hstack([knot.R, knot.residual]), new)
         q = self.problem.n_outputs
         self.working.grow(new)
+        self._assemble()
         return replace(
             knot,
             z=np.concatenate([knot.z, z[:, :q]]),
@@ -113,8 +114,8 @@ class GLBI:
             direction=np.concatenate([knot.direction, np.zeros_like(z[:, :q])]),
         )
 
-    def _system(self) -> System:
-        return System(self.problem, self.working.block, self.working.penalty, self.step, self.tol)
+    def _assemble(self) -> None:
+        self._system = System(self.problem, self.working.block, self.working.penalty, self.step, self.tol)
 
 
 def first_entry(problem: Problem, slope: Array) -> float:

@@ -5,26 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from bregpath._kernels import Knot, StepError
-from bregpath._typing import IntArray
+from bregpath._kernels import Knot, StepError, Steps
+from bregpath._typing import Array
 from bregpath.flow.stop import Result
 from bregpath.flow.trajectory import Trajectory
+from bregpath.flow.working_set import WorkingSet
 
 __all__ = ["Flow", "integrate"]
-
-
-class _Working(Protocol):
-    columns: IntArray
 
 
 class Flow(Protocol):
     """A dynamics: it holds its state and advances it by blocks of steps."""
 
     knot: Knot
-    working: _Working
+    working: WorkingSet
 
-    def advance(self, until: float) -> list[Knot]:
-        """The present knot and those after it, at least one, the last at or beyond ``until`` or at a block's end."""
+    def advance(self, until: float) -> Steps:
+        """At least one step; the last ends at or beyond ``until``, or the block is full."""
         ...
 
 
@@ -32,29 +29,25 @@ def integrate(
     flow: Flow,
     trajectory: Trajectory,
     until: float,
-    verdict: Callable[[Knot, int], Result | None],
+    verdict: Callable[[Steps, Array], tuple[Result, float] | None],
     report: Callable[[float], None],
 ) -> tuple[Result, float]:
     """Advance ``flow`` to ``until`` and record it; returns how it ended and the time at which the path ends.
 
-    ``verdict(knot, n_active)`` is asked after every step. Interrupts are honoured between blocks, so that what is
-    recorded is always a valid path.
+    ``verdict(steps, n_active)`` is asked after every block and may end the path inside of it. Interrupts are honoured
+    between blocks, so that what is recorded is always a valid path.
     """
-    last = flow.knot.t
     try:
         while flow.knot.t < until:
-            knots = flow.advance(until)
-            # The working set grows at its end, so its first columns are those of these knots.
-            active = trajectory.add(flow.working.columns[: len(knots[0].z)], knots)
-            for knot, n_active in zip(knots[1:], active[1:], strict=True):
-                result = verdict(knot, int(n_active))
-                if result is not None:
-                    overshoots = result is Result.STOPPED and getattr(verdict, "overshoots", False)
-                    return result, last if overshoots else min(knot.t, until)
-                last = knot.t
-            report(min(last, until))
+            steps = flow.advance(until)
+            # The working set grows at its end, so its first columns are those of these steps.
+            n_active = trajectory.add(flow.working.columns[: steps.z.shape[1]], steps)
+            ended = verdict(steps, n_active)
+            if ended is not None:
+                return ended[0], min(ended[1], until)
+            report(min(flow.knot.t, until))
     except KeyboardInterrupt:
-        return Result.INTERRUPTED, min(last, until)
+        return Result.INTERRUPTED, min(trajectory.end, until)
     except StepError:
-        return Result.STALLED, min(last, until)
+        return Result.STALLED, min(trajectory.end, until)
     return Result.COMPLETED, until

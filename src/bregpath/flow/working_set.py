@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bregpath._kernels import Knot
+from bregpath._kernels import Steps
 from bregpath._typing import Array, BoolArray, IntArray
 from bregpath.flow.problem import Problem
 
@@ -41,28 +41,27 @@ class WorkingSet:
         self.columns = np.concatenate([self.columns, new])
         self._gather()
 
-    def certify(self, knots: list[Knot]) -> tuple[int, IntArray]:
-        """How many of the steps between ``knots`` no outside column takes part in, and columns to add.
+    def certify(self, steps: Steps) -> tuple[int, IntArray]:
+        """How many of the steps no outside column takes part in, and columns to add.
 
         Outside columns take no part in a step when they lie below their thresholds at its end, and would do so had
         they kept their speed for the longest step that was tried. All steps are checked by one matrix product.
         """
         if not len(self.outside):
-            return len(knots) - 1, self.outside
+            return len(steps), self.outside
         points: list[Array] = []
-        for k in range(len(knots) - 1):
-            before, after = knots[k], knots[k + 1]
-            points += [before.R + after.reach * before.residual, after.R]
-        ahead = 1.5 * (knots[-1].t - knots[0].t)
-        points.append(knots[-1].R + ahead * knots[-1].residual)
+        for k in range(len(steps)):
+            points += [steps.R[k] + steps.reach[k + 1] * steps.residual[k], steps.R[k + 1]]
+        ahead = 1.5 * (steps.t[-1] - steps.t[0])
+        points.append(steps.R[-1] + ahead * steps.residual[-1])
         q = self.problem.n_outputs
         z = -self.problem.design.rmatvec(np.hstack(points), self.outside)
         crossed = [self._crossed(z[:, i * q : (i + 1) * q]) for i in range(len(points))]
-        for k in range(len(knots) - 1):
+        for k in range(len(steps)):
             violators = crossed[2 * k] | crossed[2 * k + 1]
             if violators.any():
                 return k, self.outside[self.outside_penalty.close(violators)]
-        return len(knots) - 1, self.outside[self.outside_penalty.close(crossed[-1])]
+        return len(steps), self.outside[self.outside_penalty.close(crossed[-1])]
 
     def _crossed(self, z: Array) -> BoolArray:
         return np.any(self.outside_penalty.entry(z) < 0, axis=1)

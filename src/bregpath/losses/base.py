@@ -35,6 +35,8 @@ class AbstractLoss(ABC):
         A global bound of the second derivative, ``inf`` where there is none.
     is_classifier : bool
         True when ``y`` holds labels; then `encode` sets ``classes``.
+    compiled_id : int or None
+        Number of this very class in the compiled core; None where there is NumPy only.
     """
 
     name: str = ""
@@ -42,6 +44,7 @@ class AbstractLoss(ABC):
     has_units: bool = False
     curvature_bound: float = np.inf
     is_classifier: bool = False
+    compiled_id: int | None = None
     classes: Array | None = None
 
     @abstractmethod

@@ -22,6 +22,7 @@ class GaussianLoss(AbstractLoss):
     """
 
     name = "gaussian"
+    compiled_id = 0
     has_units = True
     curvature_bound = 1.0
 

@@ -32,6 +32,7 @@ class HuberLoss(AbstractLoss):
     """
 
     name = "huber"
+    compiled_id = 3
     has_units = True
     curvature_bound = 1.0
 

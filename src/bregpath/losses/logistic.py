@@ -30,6 +30,7 @@ class LogisticLoss(AbstractLoss):
     """
 
     name = "logistic"
+    compiled_id = 1
     curvature_bound = 0.25
     is_classifier = True
 

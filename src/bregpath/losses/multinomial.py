@@ -29,6 +29,7 @@ class MultinomialLoss(AbstractLoss):
     """
 
     name = "multinomial"
+    compiled_id = 4
     curvature_bound = 0.5
     is_classifier = True
 

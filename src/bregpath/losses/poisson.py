@@ -24,6 +24,7 @@ class PoissonLoss(AbstractLoss):
     """
 
     name = "poisson"
+    compiled_id = 2
 
     def value(self, eta: Array, y: Array, w: Array) -> float:
         with np.errstate(over="ignore"):

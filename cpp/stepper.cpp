@@ -1,0 +1,433 @@
+#include "stepper.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+namespace bregpath {
+
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kSafety = 0.8, kRateMargin = 1.15, kRounding = 1e-12;
+constexpr int kMaxStages = 200;
+
+// Coefficients of the Runge-Kutta-Chebyshev method; see _kernels/chebyshev.py.
+struct Stages {
+    double first;
+    std::vector<double> mu, nu, mu1, gamma;
+};
+
+Stages make_stages(int s) {
+    const double w0 = 1.0 + (2.0 / 13.0) / (double(s) * s);
+    std::vector<double> T(s + 1), dT(s + 1), ddT(s + 1), b(s + 1), a(s + 1);
+    T[0] = 1, T[1] = w0, dT[1] = 1;
+    for (int j = 2; j <= s; ++j) {
+        T[j] = 2 * w0 * T[j - 1] - T[j - 2];
+        dT[j] = 2 * w0 * dT[j - 1] - dT[j - 2] + 2 * T[j - 1];
+        ddT[j] = 2 * w0 * ddT[j - 1] - ddT[j - 2] + 4 * dT[j - 1];
+    }
+    const double w1 = dT[s] / ddT[s];
+    for (int j = 2; j <= s; ++j) b[j] = ddT[j] / (dT[j] * dT[j]);
+    b[0] = b[1] = b[2];
+    for (int j = 0; j <= s; ++j) a[j] = 1.0 - b[j] * T[j];
+    Stages c{b[1] * w1, std::vector<double>(s + 1), std::vector<double>(s + 1), std::vector<double>(s + 1),
+             std::vector<double>(s + 1)};
+    for (int j = 2; j <= s; ++j) {
+        c.mu[j] = 2 * b[j] * w0 / b[j - 1];
+        c.nu[j] = -b[j] / b[j - 2];
+        c.mu1[j] = 2 * b[j] * w1 / b[j - 1];
+        c.gamma[j] = -a[j - 1] * c.mu1[j];
+    }
+    return c;
+}
+
+const Stages& stages_of(int s) {
+    thread_local std::map<int, Stages> cache;
+    auto found = cache.find(s);
+    if (found == cache.end()) found = cache.emplace(s, make_stages(s)).first;
+    return found->second;
+}
+
+int stages_needed(double step_times_rate) {
+    const double s = std::ceil(std::sqrt(1.0 + 1.54 * step_times_rate));
+    return s < 2 ? 2 : s > 1e6 ? 1000000 : int(s);
+}
+
+double norm2(const std::vector<double>& v, size_t size) {
+    double sum = 0;
+    for (size_t i = 0; i < size; ++i) sum += v[i] * v[i];
+    return sum;
+}
+
+}  // namespace
+
+// --- the penalty -----------------------------------------------------------------------------------------------
+
+double Penalty::allowed(double z, long i) const {
+    if (!has_limits) return z;
+    if (lower[i] == 0 && z < 0) z = 0;
+    if (upper[i] == 0 && z > 0) z = 0;
+    return z;
+}
+
+void Penalty::entry(const double* z, double* out) {
+    if (!group.empty()) norms_.assign(n_groups, 0.0);
+    for (int l = 0; !group.empty() && l < q; ++l)
+        for (int j = 0; j < m; ++j) {
+            const long i = long(l) * m + j;
+            const double a = allowed(z[i], i);
+            norms_[group[j]] += a * a;
+        }
+    for (auto& norm : norms_) norm = std::sqrt(norm);
+    for (int l = 0; l < q; ++l)
+        for (int j = 0; j < m; ++j) {
+            const long i = long(l) * m + j;
+            const double size = group.empty() ? std::abs(allowed(z[i], i)) : norms_[group[j]];
+            out[i] = weights[i] == 0 ? -kInfinity : weights[i] - size;
+        }
+}
+
+void Penalty::primal(const std::vector<int>& index, const double* z, double kappa, double* beta) {
+    const long k = long(index.size());
+    if (!group.empty()) {
+        norms_.assign(n_groups, 0.0);
+        for (int l = 0; l < q; ++l)
+            for (long c = 0; c < k; ++c) {
+                const double a = allowed(z[l * k + c], long(l) * m + index[c]);
+                norms_[group[index[c]]] += a * a;
+            }
+        for (auto& norm : norms_) norm = std::sqrt(norm);
+    }
+    for (int l = 0; l < q; ++l)
+        for (long c = 0; c < k; ++c) {
+            const long i = long(l) * m + index[c];
+            const double a = allowed(z[l * k + c], i), w = weights[i];
+            double b;
+            if (group.empty()) {
+                const double size = std::abs(a) - w;
+                b = size > 0 ? std::copysign(size, a) : 0.0;
+            } else {
+                const double norm = norms_[group[index[c]]];
+                b = w == 0 ? a : norm > w ? (1.0 - w / norm) * a : 0.0;
+            }
+            b *= kappa;
+            if (has_limits) b = b < lower[i] ? lower[i] : b > upper[i] ? upper[i] : b;
+            beta[l * k + c] = b;
+        }
+}
+
+void Penalty::close(std::vector<char>& columns) const {
+    if (group.empty()) return;
+    std::vector<char> touched(n_groups, 0);
+    for (int j = 0; j < m; ++j)
+        if (columns[j]) touched[group[j]] = 1;
+    for (int j = 0; j < m; ++j) columns[j] = touched[group[j]];
+}
+
+// --- the stepper -----------------------------------------------------------------------------------------------
+
+Stepper::Stepper(const Kernels* kernels, const Data& data, const Columns& columns, Penalty penalty, double kappa,
+                 bool fit_intercept, double fixed_step, double tol)
+    : k_(kernels), data_(data), all_(columns), penalty_(std::move(penalty)), kappa_(kappa), fixed_(fixed_step),
+      tol_(tol), intercept_(fit_intercept), n_(columns.n), m_(columns.k), q_(data.q) {
+    const size_t rows = size_t(n_) * q_, cols = size_t(m_) * q_;
+    for (auto* v : {&state.alpha, &state.alpha_slope, &next_.alpha, &next_.alpha_slope, &alpha1_, &alpha2_})
+        v->assign(q_, 0.0);
+    for (auto* v : {&state.z, &state.slope, &state.direction, &next_.z, &next_.slope, &next_.direction, &entry_now_,
+                    &entry_then_, &moved_, &beta_, &g_, &v_, &a_, &b_, &z_live_, &slope_live_, &z1_, &z2_})
+        v->assign(cols, 0.0);
+    for (auto* v : {&state.R, &state.residual, &state.eta, &next_.R, &next_.residual, &next_.eta, &r_, &h_, &u_, &dR_,
+                    &R1_, &R2_})
+        v->assign(rows, 0.0);
+}
+
+Columns Stepper::take(const std::vector<int>& index) {
+    Columns x = all_;
+    x.k = int(index.size());
+    if (all_.dense) {
+        dense_.resize(index.size());
+        for (size_t c = 0; c < index.size(); ++c) dense_[c] = all_.dense[index[c]];
+        x.dense = dense_.data();
+        return x;
+    }
+    values_.resize(index.size()), rows_.resize(index.size()), counts_.resize(index.size());
+    center_.resize(index.size()), scale_.resize(index.size());
+    for (size_t c = 0; c < index.size(); ++c) {
+        values_[c] = all_.values[index[c]], rows_[c] = all_.rows[index[c]], counts_[c] = all_.counts[index[c]];
+        center_[c] = all_.center[index[c]], scale_[c] = all_.scale[index[c]];
+    }
+    x.values = values_.data(), x.rows = rows_.data(), x.counts = counts_.data();
+    x.center = center_.data(), x.scale = scale_.data();
+    return x;
+}
+
+void Stepper::gather(const std::vector<int>& index, const std::vector<double>& from, std::vector<double>& to) const {
+    const size_t k = index.size();
+    for (int l = 0; l < q_; ++l)
+        for (size_t c = 0; c < k; ++c) to[l * k + c] = from[size_t(l) * m_ + index[c]];
+}
+
+void Stepper::alpha_slope(const double* residual, double* out) const {
+    for (int l = 0; l < q_; ++l) {
+        double sum = 0;
+        for (long i = 0; i < n_; ++i) sum += residual[l * n_ + i];
+        out[l] = intercept_ ? -kappa_ * sum : 0.0;
+    }
+}
+
+bool Stepper::above_rounding(double value) const {
+    return !(value <= state.value + kRounding * (std::abs(state.value) + 1e-3));
+}
+
+void Stepper::locate_eta() {
+    penalty_.entry(state.z.data(), entry_now_.data());
+    std::vector<int> active;
+    for (int j = 0; j < m_; ++j)
+        for (int l = 0; l < q_; ++l)
+            if (entry_now_[size_t(l) * m_ + j] < 0) {
+                active.push_back(j);
+                break;
+            }
+    gather(active, state.z, z_live_);
+    penalty_.primal(active, z_live_.data(), kappa_, beta_.data());
+    k_->gradient(take(active), data_, state.alpha.data(), beta_.data(), state.eta.data(), r_.data(), g_.data(), false);
+}
+
+void Stepper::step() {
+    if (fixed_ > 0)
+        fixed_step();
+    else
+        adaptive_step();
+}
+
+// The three lines.
+void Stepper::fixed_step() {
+    const double h = fixed_;
+    for (int l = 0; l < q_; ++l) next_.alpha[l] = state.alpha[l] + h * state.alpha_slope[l];
+    for (size_t i = 0; i < state.z.size(); ++i) next_.z[i] = state.z[i] + h * state.slope[i];
+    for (size_t i = 0; i < state.R.size(); ++i) next_.R[i] = state.R[i] + h * state.residual[i];
+    std::vector<int> active, rest;
+    penalty_.entry(next_.z.data(), entry_then_.data());
+    for (int j = 0; j < m_; ++j) {
+        bool any = false;
+        for (int l = 0; l < q_; ++l) any = any || entry_then_[size_t(l) * m_ + j] < 0;
+        (any ? active : rest).push_back(j);
+    }
+    gather(active, next_.z, z_live_);
+    penalty_.primal(active, z_live_.data(), kappa_, beta_.data());
+    next_.value = k_->gradient(take(active), data_, next_.alpha.data(), beta_.data(), next_.eta.data(),
+                               next_.residual.data(), g_.data(), true);
+    for (int l = 0; l < q_; ++l)
+        for (size_t c = 0; c < active.size(); ++c)
+            next_.slope[size_t(l) * m_ + active[c]] = -g_[l * active.size() + c];
+    k_->dots(take(rest), q_, next_.residual.data(), next_.residual.data(), a_.data(), b_.data());
+    for (int l = 0; l < q_; ++l)
+        for (size_t c = 0; c < rest.size(); ++c) next_.slope[size_t(l) * m_ + rest[c]] = -a_[l * rest.size() + c];
+    alpha_slope(next_.residual.data(), next_.alpha_slope.data());
+    next_.t = state.t + h;
+    if (above_rounding(next_.value)) {
+        std::vector<char> support(m_, 0);
+        for (int j : active) support[j] = 1;
+        std::vector<double> direction = state.direction;
+        const double rate = curvature_rate(support, 50, direction);
+        const double largest = 2.0 / (kappa_ * rate);
+        if (h >= 0.999 * largest || !std::isfinite(rate)) throw Unstable{state.t, largest};
+    }
+    next_.h = next_.reach = h;
+    next_.gradients = state.gradients + 1;
+    next_.products = state.products + 2 * m_;
+    std::swap(next_.direction, state.direction);
+    std::swap(state, next_);
+}
+
+// Shorten a step to end just after the first expected entry, and tell which columns enter.
+double Stepper::shorten_to_entry(double h, double slack, std::vector<char>& entering) {
+    const size_t size = state.z.size();
+    const auto look = [&](double length) {
+        for (size_t i = 0; i < size; ++i) moved_[i] = state.z[i] + length * state.slope[i];
+        penalty_.entry(moved_.data(), entry_then_.data());
+    };
+    look(h);
+    double first = kInfinity;
+    for (size_t i = 0; i < size; ++i)
+        if (entry_now_[i] >= 0 && entry_then_[i] < 0)
+            first = std::min(first, entry_now_[i] / (entry_now_[i] - entry_then_[i]));
+    if (first < kInfinity) {
+        h = std::min(h, h * first + slack);
+        look(h);
+    }
+    std::fill(entering.begin(), entering.end(), 0);
+    for (size_t i = 0; i < size; ++i)
+        if (entry_now_[i] >= 0 && entry_then_[i] < 0) entering[i % m_] = 1;
+    return h;
+}
+
+void Stepper::adaptive_step() {
+    penalty_.entry(state.z.data(), entry_now_.data());
+    std::vector<char> started(m_, 0), forced(m_, 0), entering(m_, 0), is_live(m_, 0);
+    for (size_t i = 0; i < entry_now_.size(); ++i)
+        if (entry_now_[i] < 0) started[i % m_] = 1;
+    next_.direction = state.direction;
+    const double rate = kappa_ * kRateMargin * curvature_rate(started, 2, next_.direction);
+    const long n_started = std::count(started.begin(), started.end(), 1);
+    long gradients = state.gradients, products = state.products + 4 * n_started;
+    double h = state.h, reach = 0;
+    std::vector<int> live;
+    while (true) {
+        if (!(h > 1e-13 * state.t)) throw Stalled{state.t};
+        int stages = stages_needed(h * rate);
+        if (stages > kMaxStages) {
+            stages = kMaxStages;
+            h = (double(stages) * stages - 1) / (1.54 * rate);
+        }
+        reach = std::max(reach, h);
+        h = shorten_to_entry(h, 1.0 / rate, entering);
+        stages = std::min(stages, stages_needed(h * rate));
+        for (int j = 0; j < m_; ++j) is_live[j] = started[j] || entering[j] || forced[j];
+        penalty_.close(is_live);
+        live.clear();
+        for (int j = 0; j < m_; ++j)
+            if (is_live[j]) live.push_back(j);
+        const bool finite = chebyshev_step(h, stages, live);
+        gradients += stages;
+        products += 2 * stages * long(live.size()) + 2 * m_;
+        if (!finite) {  // overflow: the local curvature is far from that at the knot
+            h *= 0.2;
+            continue;
+        }
+        const double worst = error(h, live);
+        if (!(worst <= 1.0) || next_.value > state.value + kRounding * (std::abs(state.value) + 1e-3)) {
+            const double shorter = std::isfinite(worst) && worst > 0 ? kSafety / std::cbrt(worst) : 0.1;
+            h *= std::min(0.5, std::max(0.1, shorter));
+            continue;
+        }
+        bool missed = false;
+        for (size_t i = 0; i < entry_then_.size(); ++i)  // error() left the entries of the new state there
+            if (entry_then_[i] < 0 && !is_live[i % m_]) forced[i % m_] = 1, missed = true;
+        if (missed) continue;
+        next_.h = h * std::min(3.0, std::max(0.3, kSafety / std::cbrt(std::max(worst, 1e-6))));
+        next_.reach = reach;
+        next_.gradients = gradients, next_.products = products;
+        std::swap(state, next_);
+        return;
+    }
+}
+
+bool Stepper::chebyshev_step(double h, int stages, const std::vector<int>& live) {
+    const Stages& c = stages_of(stages);
+    const size_t k = live.size(), size = k * q_, rows = size_t(n_) * q_;
+    const Columns x = take(live);
+    gather(live, state.z, z_live_);
+    gather(live, state.slope, slope_live_);
+    alpha2_ = state.alpha;
+    std::copy_n(z_live_.begin(), size, z2_.begin());
+    std::copy(state.R.begin(), state.R.end(), R2_.begin());
+    for (int l = 0; l < q_; ++l) alpha1_[l] = state.alpha[l] + c.first * h * state.alpha_slope[l];
+    for (size_t i = 0; i < size; ++i) z1_[i] = z_live_[i] + c.first * h * slope_live_[i];
+    for (size_t i = 0; i < rows; ++i) R1_[i] = state.R[i] + c.first * h * state.residual[i];
+    std::vector<double> speed(q_);
+    for (int j = 2; j <= stages; ++j) {
+        penalty_.primal(live, z1_.data(), kappa_, beta_.data());
+        k_->gradient(x, data_, alpha1_.data(), beta_.data(), next_.eta.data(), r_.data(), g_.data(), false);
+        alpha_slope(r_.data(), speed.data());
+        double finite = 0;
+        for (size_t i = 0; i < size; ++i) finite += g_[i];
+        for (int l = 0; l < q_; ++l) finite += speed[l];
+        if (!std::isfinite(finite)) return false;
+        const double keep = 1 - c.mu[j] - c.nu[j];
+        for (int l = 0; l < q_; ++l)
+            alpha2_[l] = keep * state.alpha[l] + c.mu[j] * alpha1_[l] + c.nu[j] * alpha2_[l] +
+                         h * (c.mu1[j] * speed[l] + c.gamma[j] * state.alpha_slope[l]);
+        // The new stage overwrites the one before the last.
+        const double cz[5] = {keep, c.mu[j], c.nu[j], -h * c.mu1[j], h * c.gamma[j]};
+        const double* az[5] = {z_live_.data(), z1_.data(), z2_.data(), g_.data(), slope_live_.data()};
+        k_->combine(long(size), cz, az, z2_.data());
+        const double cr[5] = {keep, c.mu[j], c.nu[j], h * c.mu1[j], h * c.gamma[j]};
+        const double* ar[5] = {state.R.data(), R1_.data(), R2_.data(), r_.data(), state.residual.data()};
+        k_->combine(long(rows), cr, ar, R2_.data());
+        std::swap(alpha1_, alpha2_), std::swap(z1_, z2_), std::swap(R1_, R2_);
+    }
+    penalty_.primal(live, z1_.data(), kappa_, beta_.data());
+    next_.value = k_->gradient(x, data_, alpha1_.data(), beta_.data(), next_.eta.data(), next_.residual.data(),
+                               g_.data(), true);
+    if (!std::isfinite(next_.value)) return false;
+    next_.t = state.t + h;
+    next_.alpha = alpha1_;
+    alpha_slope(next_.residual.data(), next_.alpha_slope.data());
+    std::swap(next_.R, R1_);
+    std::vector<int> rest;
+    for (int j = 0, i = 0; j < m_; ++j) {
+        if (i < int(k) && live[i] == j)
+            ++i;
+        else
+            rest.push_back(j);
+    }
+    for (int l = 0; l < q_; ++l)
+        for (size_t i = 0; i < k; ++i) {
+            next_.z[size_t(l) * m_ + live[i]] = z1_[l * k + i];
+            next_.slope[size_t(l) * m_ + live[i]] = -g_[l * k + i];
+        }
+    if (!rest.empty()) {
+        for (size_t i = 0; i < rows; ++i) dR_[i] = next_.R[i] - state.R[i];
+        k_->dots(take(rest), q_, dR_.data(), next_.residual.data(), a_.data(), b_.data());
+        for (int l = 0; l < q_; ++l)
+            for (size_t c2 = 0; c2 < rest.size(); ++c2) {
+                const size_t i = size_t(l) * m_ + rest[c2];
+                next_.z[i] = state.z[i] - a_[l * rest.size() + c2];
+                next_.slope[i] = -b_[l * rest.size() + c2];
+            }
+    }
+    return true;
+}
+
+double Stepper::error(double h, const std::vector<int>& live) {
+    penalty_.entry(next_.z.data(), entry_then_.data());
+    double worst = 0, largest = 0;
+    for (size_t i = 0; i < live.size() * q_; ++i) largest = std::max(largest, std::abs(beta_[i]));
+    for (int l = 0; l < q_; ++l) {
+        for (int j : live) {
+            const size_t i = size_t(l) * m_ + j;
+            if (!(entry_now_[i] < 0 || entry_then_[i] < 0)) continue;
+            const double e = 0.8 * (state.z[i] - next_.z[i]) + 0.4 * h * (state.slope[i] + next_.slope[i]);
+            worst = std::max(worst, kappa_ * std::abs(e));
+        }
+        const double e =
+            0.8 * (state.alpha[l] - next_.alpha[l]) + 0.4 * h * (state.alpha_slope[l] + next_.alpha_slope[l]);
+        worst = std::max(worst, std::abs(e));
+    }
+    return worst / (tol_ * std::max(largest, 1e-6 * kappa_));
+}
+
+double Stepper::curvature_rate(std::vector<char> columns, int iterations, std::vector<double>& direction) {
+    penalty_.close(columns);
+    std::vector<int> index;
+    for (int j = 0; j < m_; ++j)
+        if (columns[j]) index.push_back(j);
+    const size_t size = index.size() * q_;
+    const Columns x = take(index);
+    k_->curvature(data_, n_, state.eta.data(), h_.data());
+    gather(index, direction, v_);
+    double largest = 1e-3, rate = 0;
+    for (size_t i = 0; i < size; ++i) largest = std::max(largest, std::abs(v_[i]));
+    for (size_t i = 0; i < size; ++i)
+        if (v_[i] == 0) v_[i] = 0.1 * largest;
+    std::vector<double> v0(q_, 0.1 * largest), g0(q_);
+    for (int k = 0; k < iterations; ++k) {
+        const double norm = std::sqrt(norm2(v_, size) + norm2(v0, q_));
+        if (!(norm > 0)) break;
+        for (size_t i = 0; i < size; ++i) v_[i] /= norm;
+        for (auto& v : v0) v /= norm;
+        k_->bend(x, data_, h_.data(), v0.data(), v_.data(), u_.data(), g_.data(), g0.data());
+        std::copy_n(g_.begin(), size, v_.begin());
+        for (int l = 0; l < q_; ++l) v0[l] = intercept_ ? g0[l] : 0.0;
+        rate = std::sqrt(norm2(v_, size) + norm2(v0, q_));
+    }
+    std::fill(direction.begin(), direction.end(), 0.0);
+    for (int l = 0; l < q_; ++l)
+        for (size_t c = 0; c < index.size(); ++c) direction[size_t(l) * m_ + index[c]] = v_[l * index.size() + c];
+    return std::max(rate, 1e-12);
+}
+
+}  // namespace bregpath

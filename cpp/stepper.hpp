@@ -1,0 +1,82 @@
+// Blocks of steps on a working set of columns: the compiled twin of _kernels/reference.py, which explains them.
+#pragma once
+
+#include <vector>
+
+#include "kernels.hpp"
+
+namespace bregpath {
+
+// Mirror map of the penalty on m columns and q outputs; arrays are stored output by output.
+struct Penalty {
+    int m = 0, q = 1, n_groups = 0;
+    std::vector<double> weights, lower, upper;
+    std::vector<int> group;  // empty: every coordinate for itself
+    bool has_limits = false;
+
+    double allowed(double z, long i) const;
+    // Distance of every coordinate to its threshold; see AbstractPenalty.entry.
+    void entry(const double* z, double* out);
+    // Coefficients of the columns `index` (whole groups) at z, both stored for those columns only.
+    void primal(const std::vector<int>& index, const double* z, double kappa, double* beta);
+    // Extend a set of columns to whole groups.
+    void close(std::vector<char>& columns) const;
+
+   private:
+    std::vector<double> norms_;
+};
+
+// The state between two steps; see Knot in reference.py.
+struct State {
+    double t = 0, value = 0, h = 0, reach = 0;
+    std::vector<double> alpha, alpha_slope, z, slope, R, residual, eta, direction;
+    long gradients = 0, products = 0;
+};
+
+struct Unstable {
+    double t, largest;
+};
+struct Stalled {
+    double t;
+};
+
+class Stepper {
+   public:
+    Stepper(const Kernels* kernels, const Data& data, const Columns& columns, Penalty penalty, double kappa,
+            bool fit_intercept, double fixed_step, double tol);
+
+    State state;
+    void locate_eta();  // after a new state was set
+    void step();        // throws Unstable or Stalled
+
+   private:
+    void fixed_step();
+    void adaptive_step();
+    bool chebyshev_step(double h, int stages, const std::vector<int>& live);
+    double error(double h, const std::vector<int>& live);
+    double curvature_rate(std::vector<char> columns, int iterations, std::vector<double>& direction);
+    double shorten_to_entry(double h, double slack, std::vector<char>& entering);
+    Columns take(const std::vector<int>& index);
+    void alpha_slope(const double* residual, double* out) const;
+    void gather(const std::vector<int>& index, const std::vector<double>& from, std::vector<double>& to) const;
+    bool above_rounding(double value) const;
+
+    const Kernels* k_;
+    Data data_;
+    Columns all_;
+    Penalty penalty_;
+    double kappa_, fixed_, tol_;
+    bool intercept_;
+    long n_;
+    int m_, q_;
+
+    State next_;
+    std::vector<double> entry_now_, entry_then_, moved_, beta_, g_, r_, h_, v_, u_, a_, b_, dR_, z_live_, slope_live_;
+    std::vector<double> z1_, z2_, R1_, R2_, alpha1_, alpha2_;
+    std::vector<const double*> dense_, values_;
+    std::vector<const int32_t*> rows_;
+    std::vector<long> counts_;
+    std::vector<double> center_, scale_;
+};
+
+}  // namespace bregpath

@@ -1,0 +1,98 @@
+"""The compiled core behind the interface of the reference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import bregpath._kernels._core as _core
+from bregpath._kernels.reference import Knot, StepError, Steps, System, UnstableStepError
+from bregpath._typing import Array
+
+__all__ = ["advance", "isa", "supports"]
+
+isa = _core.isa
+
+
+def supports(system: System) -> bool:
+    """Whether the compiled core knows the loss, the penalty and the layout of the block."""
+    loss = system.problem.loss
+    # The class itself must be compiled: a subclass may have changed the formulas.
+    known = vars(type(loss)).get("compiled_id") is not None
+    return known and system.block.layout in ("dense", "csc")
+
+
+def advance(system: System, knot: Knot, until: float, max_steps: int, keep_rows: bool) -> Steps:
+    """See `reference.advance`; without ``keep_rows`` only the last ``R`` and ``residual`` are kept."""
+    m, q = knot.z.shape
+    n = len(knot.R)
+    size = max_steps + 1
+    rows = size if keep_rows else 1
+    t, value, h, reach = np.empty((4, size))
+    counts = np.zeros((size, 2))
+    alpha, alpha_slope = np.empty((2, size, q))
+    z, slope, direction = np.empty((3, size, m, q))
+    R, residual = np.empty((2, rows, n, q))
+    t[0], value[0], h[0], reach[0] = knot.t, knot.value, knot.h, 0.0
+    alpha[0], alpha_slope[0], z[0], slope[0] = knot.alpha, knot.alpha_slope, knot.z, knot.slope
+    direction[0], R[0], residual[0] = knot.direction, knot.R, knot.residual
+    done, trouble, largest = _stepper(system).advance(
+        knot.t, knot.value, knot.h, z[0], slope[0], alpha[0], alpha_slope[0], R[0], residual[0], direction[0],
+        until, max_steps, keep_rows,
+        t, value, h, reach, counts, alpha, alpha_slope, z, slope, direction, R, residual,
+    )  # fmt: skip
+    if trouble == "unstable":
+        raise UnstableStepError(system.step or 0.0, system.problem.kappa, float(t[done]), largest)
+    if trouble == "stalled" and done == 0:
+        raise StepError(f"steps became shorter than rounding at t={knot.t:g}")
+    end = done + 1
+    return Steps(
+        t=t[:end],
+        alpha=alpha[:end],
+        alpha_slope=alpha_slope[:end],
+        z=z[:end],
+        slope=slope[:end],
+        R=R[:end],
+        residual=residual[:end],
+        value=value[:end],
+        h=h[:end],
+        direction=direction[:end],
+        reach=reach[:end],
+        gradients=knot.gradients + counts[:end, 0].astype(int),
+        products=knot.products + counts[:end, 1].astype(int),
+    )
+
+
+def _stepper(system: System) -> Any:
+    """The compiled stepper of a system, made once."""
+    if system.cache is None:
+        object.__setattr__(system, "cache", _make_stepper(system))
+    return system.cache
+
+
+def _make_stepper(system: System) -> Any:
+    problem, penalty, block = system.problem, system.penalty, system.block
+    parts: dict[str, Any] = dict.fromkeys(("dense", "values", "indices", "indptr", "center", "scale"))
+    parts.update(block.arrays())
+    groups = getattr(penalty, "groups", None)
+    return _core.Stepper(
+        loss=type(problem.loss).compiled_id,
+        parameter=float(getattr(problem.loss, "threshold", 0.0)),
+        y=_floats(problem.y),
+        w=_floats(problem.w),
+        offset=_floats(problem.offset) if problem.offset.any() else None,
+        weights=_floats(penalty.weights),
+        lower=_floats(penalty.lower),
+        upper=_floats(penalty.upper),
+        groups=None if groups is None else np.ascontiguousarray(groups, dtype=np.int64),
+        kappa=problem.kappa,
+        fit_intercept=problem.fit_intercept,
+        fixed_step=system.step or 0.0,
+        tol=system.tol,
+        **parts,
+    )
+
+
+def _floats(x: Array) -> Array:
+    return np.ascontiguousarray(x, dtype=np.float64)
