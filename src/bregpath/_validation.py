@@ -29,7 +29,7 @@ def check_design(X: Any) -> Any:
         X = _dense(X)
     n, p = X.shape
     if n == 0 or p == 0:
-        raise ValueError(f"`X` has shape {X.shape}: 0 sample(s) or 0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
+        raise ValueError(f"`X` is empty: 0 sample(s) or 0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
     return X
 
 
@@ -42,7 +42,7 @@ def _dense(X: Any) -> Array:
         try:
             X = X.astype(np.float64)
         except (TypeError, ValueError) as error:
-            raise type(error)(f"`X` must hold numbers ({error}); pass text columns as a data frame with categories.") from None
+            raise type(error)(f"`X` must hold numbers ({error}); pass text columns in a data frame.") from None
     if X.ndim != 2:
         raise ValueError(
             f"`X` must be two-dimensional (rows x columns), found shape {X.shape}. Reshape your data with "
@@ -93,9 +93,10 @@ def check_number(name: str, value: Any, *, above: float = 0.0) -> float:
     """A finite number larger than a limit."""
     if not isinstance(value, numbers.Real) or isinstance(value, bool):
         raise TypeError(f"`{name}` must be a number, found {value!r}.")
-    if not (np.isfinite(value) and value > above):
+    number = float(value)
+    if not (np.isfinite(number) and number > above):
         raise ValueError(f"`{name}` must be a finite number above {above:g}, found {value!r}.")
-    return float(value)
+    return number
 
 
 def check_times(t: Any) -> Array:
@@ -104,5 +105,5 @@ def check_times(t: Any) -> Array:
     if times.ndim != 1 or len(times) == 0 or not np.isfinite(times).all() or (times <= 0).any():
         raise ValueError("`t` must be a list of positive, finite times.")
     if (np.diff(times) <= 0).any():
-        raise ValueError("`t` must increase strictly; times run from strong to weak regularisation (t is like 1 / lambda).")
+        raise ValueError("`t` must increase strictly: from strong to weak regularisation (t is like 1 / lambda).")
     return times

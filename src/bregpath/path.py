@@ -33,7 +33,10 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True)
 class Units:
-    """How the path was scaled inside: ``X_inside = (X - center) / scale``, ``y_inside = y / y_unit``, ``t_inside = t * y_unit``."""
+    """How the path was scaled inside.
+
+    ``X_inside = (X - center) / scale``, ``y_inside = y / y_unit`` and ``t_inside = t * y_unit``.
+    """
 
     center: Array
     scale: Array
@@ -236,7 +239,7 @@ class Path:
     def extend(self, t_max: float) -> Path:
         """The same path, traced on to ``t_max``; equal to having asked for more at once."""
         if self._continue is None:
-            raise ValueError("This path was loaded or unpickled without its data and cannot be extended; trace it anew.")
+            raise ValueError("A path that was loaded or unpickled has no data and cannot be extended; trace it anew.")
         if not t_max > self.t[-1]:
             raise ValueError(f"`t_max` must lie beyond the end of the path, t={self.t[-1]:g}; found {t_max!r}.")
         return self._continue(self, float(t_max))

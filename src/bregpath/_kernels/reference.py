@@ -21,7 +21,17 @@ import numpy as np
 from bregpath._kernels.chebyshev import MAX_STAGES, longest_step, stage_coefficients, stages_needed
 from bregpath._typing import Array, BoolArray
 
-__all__ = ["Knot", "StepError", "Steps", "System", "UnstableStepError", "advance", "curvature_on", "first_step", "make_knot"]
+__all__ = [
+    "Knot",
+    "StepError",
+    "Steps",
+    "System",
+    "UnstableStepError",
+    "advance",
+    "curvature_on",
+    "first_step",
+    "make_knot",
+]
 
 SAFETY = 0.8  # of the step that the error estimate allows
 RATE_MARGIN = 1.15  # of the power iteration, which approaches the largest curvature from below
@@ -114,8 +124,8 @@ class Steps:
 
     def last_knot(self) -> Knot:
         """The knot at the end."""
-        row = [getattr(self, f.name)[-1] for f in fields(self)]
-        return Knot(*(float(x) if isinstance(x, np.floating) else x for x in row))
+        row = {f.name: getattr(self, f.name)[-1] for f in fields(self)}
+        return Knot(**{name: x.item() if np.ndim(x) == 0 else x for name, x in row.items()})
 
 
 def make_knot(system: System, t: float, alpha: Array, z: Array, R: Array, h: float, direction: Array) -> Knot:
@@ -173,6 +183,7 @@ def _fixed_step(system: System, knot: Knot) -> Knot:
 
 def _refuse_unstable(system: System, knot: Knot) -> None:
     """The loss cannot rise while ``kappa * step * curvature < 2``; where it does, say which step is stable."""
+    assert system.step is not None
     support = np.any(system.penalty.support(knot.z + system.step * knot.slope), axis=1)
     _, rate = curvature_on(system, knot, support, iterations=50)
     largest = 2.0 / (system.problem.kappa * rate)

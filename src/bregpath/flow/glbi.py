@@ -128,5 +128,7 @@ def first_entry(problem: Problem, slope: Array) -> float:
         gain = penalty.weights - penalty.entry(moving)
         times = np.where(free | ~np.isfinite(penalty.weights), np.inf, penalty.weights / gain)
     largest = float(np.max(np.abs(slope), initial=0.0))
-    noise = 1e-13 * float(np.max(np.abs(problem.y - np.mean(problem.y)), initial=0.0)) if problem.loss.has_units else 1e-14
+    noise = 1e-14
+    if problem.loss.has_units:
+        noise = 1e-13 * float(np.max(np.abs(problem.y - np.mean(problem.y)), initial=0.0))
     return float(np.min(times, initial=np.inf)) if largest > noise else np.inf

@@ -30,7 +30,7 @@ class Result(Enum):
     COMPLETED = "The path reached the last requested time."
     STOPPED = "The stop rule ended the path; extend(t_max) goes on from there."
     SATURATED = (
-        "The model explains 99.9 % of the deviance (the classes are separable, or the fit interpolates the data), so the "
+        "The model explains 99.9 % of the deviance (the classes are separable, or the fit interpolates the data), so "
         "coefficients only grow from here; choose an earlier t."
     )
     INTERRUPTED = "The path was interrupted and is valid up to its last time; extend(t_max) goes on."

@@ -29,8 +29,8 @@ class Trajectory:
     """All knots of a path.
 
     Only columns that were ever active are kept, in the order in which they became so. Between two knots every
-    coordinate of ``z`` (and the intercept) is a polynomial in ``t``: a straight line when ``degree`` is 1, the cubic through
-    values and slopes when it is 3. So ``kappa * shrink(z(t))`` is known, with exact zeros, at every ``t``.
+    coordinate of ``z`` (and the intercept) is a polynomial in ``t``: a straight line when ``degree`` is 1, the cubic
+    through values and slopes when it is 3. So ``kappa * shrink(z(t))`` is known, with exact zeros, at every ``t``.
     """
 
     penalty: AbstractPenalty

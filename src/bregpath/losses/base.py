@@ -114,9 +114,9 @@ class UserLoss(AbstractLoss):
                 f"{type(loss).__name__} lacks {' and '.join(missing)}."
             )
         self.loss = loss
-        optional = ("n_outputs", "has_units", "curvature_bound", "is_classifier")
-        optional += ("curvature", "encode", "unit", "null", "saturated", "predict")
-        for attribute in optional:
+        settings = ("n_outputs", "has_units", "curvature_bound", "is_classifier")
+        methods = ("curvature", "encode", "unit", "null", "saturated", "predict")
+        for attribute in settings + methods:
             if hasattr(loss, attribute):
                 setattr(self, attribute, getattr(loss, attribute))
 
@@ -143,7 +143,7 @@ def check_numbers(y: Array) -> Array:
         raise ValueError(f"`y` must be one-dimensional, found shape {values.shape}; pass y.ravel() for one column.")
     bad = ~np.isfinite(values)
     if bad.any():
-        raise ValueError(f"`y` contains NaN or infinity in {bad.sum()} rows (first: row {bad.argmax()}); drop or impute them.")
+        raise ValueError(f"`y` contains NaN or infinity in {bad.sum()} rows (first: row {bad.argmax()}); drop them.")
     return values
 
 
@@ -165,5 +165,5 @@ def encode_labels(y: Array, w: Array) -> tuple[Array, Array]:
             f"`y` has one class only ({classes[present].tolist()}); a classifier needs rows of at least two classes."
         )
     if not present.all():
-        raise ValueError(f"`y` has classes whose rows all have weight 0: {classes[~present].tolist()}; drop those rows.")
+        raise ValueError(f"`y` has classes whose rows all have weight 0: {classes[~present].tolist()}; drop them.")
     return classes, codes.ravel()

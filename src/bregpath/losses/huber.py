@@ -22,7 +22,7 @@ class HuberLoss(AbstractLoss):
     ----------
     threshold : float, default 1.345
         The bend :math:`\tau`. When ``y`` is scaled inside (``standardize=True``) it is in units of the robust
-        scale of ``y`` (1.4826 times the median absolute deviation), so that changing the units of ``y`` changes nothing else.
+        scale of ``y`` (1.4826 times the median absolute deviation), so that other units of ``y`` change nothing else.
 
     Examples
     --------

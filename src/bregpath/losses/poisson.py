@@ -41,7 +41,9 @@ class PoissonLoss(AbstractLoss):
     def encode(self, y: Array, w: Array) -> Array:
         counts = check_numbers(y)
         if (counts < 0).any():
-            raise ValueError(f"`y` must be non-negative for the Poisson loss, found {counts.min():g} in row {counts.argmin()}.")
+            raise ValueError(
+                f"`y` must be non-negative for the Poisson loss, found {counts.min():g} in row {counts.argmin()}."
+            )
         if not np.dot(w, counts) > 0:
             raise ValueError("`y` is zero in every row; the Poisson rate has no maximum-likelihood estimate then.")
         return counts

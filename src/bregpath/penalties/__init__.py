@@ -94,13 +94,10 @@ def _limit(name: str, limit: Any, n_columns: int, n_outputs: int, default: float
     if limit is None:
         limit = default
     values = np.asarray(limit, dtype=float)
-    if values.ndim == 1:
-        if values.shape != (n_columns,):
-            raise ValueError(f"`{name}` must be a number or one number a column ({n_columns}), found shape {values.shape}.")
-        values = values[:, None]
-    elif values.ndim > 1:
+    if values.shape not in {(), (n_columns,)}:
         raise ValueError(f"`{name}` must be a number or one number a column ({n_columns}), found shape {values.shape}.")
-    wrong = values > 0 if name == "lower" else values < 0
+    values = values.reshape(-1, 1)
+    wrong, rule = (values > 0, "<= 0") if name == "lower" else (values < 0, ">= 0")
     if np.isnan(values).any() or wrong.any():
-        raise ValueError(f"`{name}` must be {'<= 0' if name == 'lower' else '>= 0'} in every column: zero is where a path starts.")
+        raise ValueError(f"`{name}` must be {rule} in every column: zero is where a path starts.")
     return np.broadcast_to(values, (n_columns, n_outputs)).copy()
