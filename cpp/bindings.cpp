@@ -109,12 +109,12 @@ class PyStepper {
 
     // Up to max_steps steps from the given knot. The outputs have room for max_steps + 1 knots; row 0 is filled by
     // the caller. Without keep_rows the arrays over rows (R, residual) hold the last knot only.
-    nb::tuple advance(double t, double value, double h, Matrix z, Matrix slope, Vector alpha, Vector alpha_slope,
+    nb::tuple advance(double t, double value, double h, double rate, int age, Matrix z, Matrix slope, Vector alpha, Vector alpha_slope,
                       Matrix R, Matrix residual, Matrix direction, double until, int max_steps, bool keep_rows,
                       Out out_t, Out out_value, Out out_h, Out out_reach, Out out_counts, Out out_alpha,
                       Out out_alpha_slope, Out out_z, Out out_slope, Out out_direction, Out out_R, Out out_residual) {
         auto& s = stepper_->state;
-        s.t = t, s.value = value, s.h = h, s.gradients = 0, s.products = 0;
+        s.t = t, s.value = value, s.h = h, s.rate = rate, s.age = age, s.gradients = 0, s.products = 0;
         from_python(z.data(), m_, q_, s.z.data());
         from_python(slope.data(), m_, q_, s.slope.data());
         from_python(direction.data(), m_, q_, s.direction.data());
@@ -138,7 +138,8 @@ class PyStepper {
                     ++done;
                     const size_t cols = size_t(m_) * q_, rows = size_t(n_) * q_;
                     pt[done] = s.t, pv[done] = s.value, ph[done] = s.h, pr[done] = s.reach;
-                    pc[2 * done] = double(s.gradients), pc[2 * done + 1] = double(s.products);
+                    pc[4 * done] = double(s.gradients), pc[4 * done + 1] = double(s.products);
+                    pc[4 * done + 2] = s.rate, pc[4 * done + 3] = s.age;
                     std::copy_n(s.alpha.begin(), q_, pa + done * q_);
                     std::copy_n(s.alpha_slope.begin(), q_, pas + done * q_);
                     to_python(s.z.data(), m_, q_, pz + done * cols);

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kSafety = 0.8, kRateMargin = 1.15, kRounding = 1e-12;
-constexpr int kMaxStages = 200;
+constexpr int kMaxStages = 200, kRateSteps = 5;
 
 // Coefficients of the Runge-Kutta-Chebyshev method; see _kernels/chebyshev.py.
 struct Stages {
@@ -236,6 +236,7 @@ void Stepper::fixed_step() {
         if (h >= 0.999 * largest || !std::isfinite(rate)) throw Unstable{state.t, largest};
     }
     next_.h = next_.reach = h;
+    next_.rate = state.rate, next_.age = state.age;
     next_.gradients = state.gradients + 1;
     next_.products = state.products + 2 * m_;
     std::swap(next_.direction, state.direction);
@@ -264,15 +265,30 @@ double Stepper::shorten_to_entry(double h, double slack, std::vector<char>& ente
     return h;
 }
 
+// Whether a column has started to move since the curvature was last looked at.
+bool Stepper::has_new(const std::vector<char>& started) const {
+    for (int j = 0; j < m_; ++j) {
+        bool known = !started[j];
+        for (int l = 0; l < q_ && !known; ++l) known = state.direction[size_t(l) * m_ + j] != 0;
+        if (!known) return true;
+    }
+    return false;
+}
+
 void Stepper::adaptive_step() {
     penalty_.entry(state.z.data(), entry_now_.data());
     std::vector<char> started(m_, 0), forced(m_, 0), entering(m_, 0), is_live(m_, 0);
     for (size_t i = 0; i < entry_now_.size(); ++i)
         if (entry_now_[i] < 0) started[i % m_] = 1;
     next_.direction = state.direction;
-    const double rate = kappa_ * kRateMargin * curvature_rate(started, 2, next_.direction);
-    const long n_started = std::count(started.begin(), started.end(), 1);
-    long gradients = state.gradients, products = state.products + 4 * n_started;
+    next_.rate = state.rate, next_.age = state.age + 1;
+    long gradients = state.gradients, products = state.products;
+    if (next_.rate == 0 || next_.age >= kRateSteps || has_new(started)) {
+        next_.rate = curvature_rate(started, 2, next_.direction);
+        next_.age = 0;
+        products += 4 * std::count(started.begin(), started.end(), 1);
+    }
+    const double rate = kappa_ * kRateMargin * next_.rate;
     double h = state.h, reach = 0;
     std::vector<int> live;
     while (true) {

@@ -28,7 +28,8 @@ struct Penalty {
 
 // The state between two steps; see Knot in reference.py.
 struct State {
-    double t = 0, value = 0, h = 0, reach = 0;
+    double t = 0, value = 0, h = 0, reach = 0, rate = 0;
+    int age = 0;
     std::vector<double> alpha, alpha_slope, z, slope, R, residual, eta, direction;
     long gradients = 0, products = 0;
 };
@@ -58,6 +59,7 @@ class Stepper {
     double shorten_to_entry(double h, double slack, std::vector<char>& entering);
     Columns take(const std::vector<int>& index);
     void alpha_slope(const double* residual, double* out) const;
+    bool has_new(const std::vector<char>& started) const;
     void gather(const std::vector<int>& index, const std::vector<double>& from, std::vector<double>& to) const;
     bool above_rounding(double value) const;
 

@@ -30,17 +30,18 @@ def advance(system: System, knot: Knot, until: float, max_steps: int, keep_rows:
     size = max_steps + 1
     rows = size if keep_rows else 1
     t, value, h, reach = np.empty((4, size))
-    counts = np.zeros((size, 2))
+    extra = np.zeros((size, 4))  # gradients, products, rate, age
     alpha, alpha_slope = np.empty((2, size, q))
     z, slope, direction = np.empty((3, size, m, q))
     R, residual = np.empty((2, rows, n, q))
+    extra[0, 2:] = knot.rate, knot.age
     t[0], value[0], h[0], reach[0] = knot.t, knot.value, knot.h, 0.0
     alpha[0], alpha_slope[0], z[0], slope[0] = knot.alpha, knot.alpha_slope, knot.z, knot.slope
     direction[0], R[0], residual[0] = knot.direction, knot.R, knot.residual
     done, trouble, largest = _stepper(system).advance(
-        knot.t, knot.value, knot.h, z[0], slope[0], alpha[0], alpha_slope[0], R[0], residual[0], direction[0],
+        knot.t, knot.value, knot.h, knot.rate, knot.age, z[0], slope[0], alpha[0], alpha_slope[0], R[0], residual[0], direction[0],
         until, max_steps, keep_rows,
-        t, value, h, reach, counts, alpha, alpha_slope, z, slope, direction, R, residual,
+        t, value, h, reach, extra, alpha, alpha_slope, z, slope, direction, R, residual,
     )  # fmt: skip
     if trouble == "unstable":
         raise UnstableStepError(system.step or 0.0, system.problem.kappa, float(t[done]), largest)
@@ -59,8 +60,10 @@ def advance(system: System, knot: Knot, until: float, max_steps: int, keep_rows:
         h=h[:end],
         direction=direction[:end],
         reach=reach[:end],
-        gradients=knot.gradients + counts[:end, 0].astype(int),
-        products=knot.products + counts[:end, 1].astype(int),
+        gradients=knot.gradients + extra[:end, 0].astype(int),
+        products=knot.products + extra[:end, 1].astype(int),
+        rate=extra[:end, 2],
+        age=extra[:end, 3].astype(int),
     )
 
 

@@ -35,6 +35,7 @@ __all__ = [
 
 SAFETY = 0.8  # of the step that the error estimate allows
 RATE_MARGIN = 1.15  # of the power iteration, which approaches the largest curvature from below
+RATE_STEPS = 5  # between two power iterations while no column enters
 ROUNDING = 1e-12  # a rise of the loss below this fraction of it is rounding
 
 
@@ -84,6 +85,8 @@ class Knot:
     value: float  # loss
     h: float  # proposed next step
     direction: Array  # (m, q) leading curvature direction, for the power iteration
+    rate: float = 0.0  # largest curvature found there ...
+    age: int = 0  # ... and how many steps ago
     reach: float = 0.0  # longest step tried from the previous knot
     gradients: int = 0  # gradients computed so far
     products: int = 0  # products with a single column so far
@@ -106,6 +109,8 @@ class Steps:
     value: Array
     h: Array
     direction: Array
+    rate: Array
+    age: Array
     reach: Array
     gradients: Array
     products: Array
@@ -195,20 +200,24 @@ def _adaptive_step(system: System, knot: Knot) -> Knot:
     """One accepted step, as long as the tolerance allows."""
     kappa, penalty = system.problem.kappa, system.penalty
     started = np.any(penalty.entry(knot.z) < 0, axis=1)
-    direction, rate = curvature_on(system, knot, started)
-    rate *= kappa * RATE_MARGIN
+    direction, rate, age = knot.direction, knot.rate, knot.age + 1
+    # Curvature changes slowly, except when a column has entered.
+    if rate == 0 or age >= RATE_STEPS or np.any(started & ~np.any(direction != 0, axis=1)):
+        direction, rate = curvature_on(system, knot, started)
+        age = 0
+    scaled_rate = rate * kappa * RATE_MARGIN
     h, reach = knot.h, 0.0
     forced = np.zeros(len(knot.z), dtype=bool)
-    gradients, products = knot.gradients, knot.products + 4 * int(started.sum())
+    gradients, products = knot.gradients, knot.products + (4 * int(started.sum()) if age == 0 else 0)
     while True:
         if not h > 1e-13 * knot.t:
             raise StepError(f"steps became shorter than rounding at t={knot.t:g}")
-        stages = stages_needed(h * rate)
+        stages = stages_needed(h * scaled_rate)
         if stages > MAX_STAGES:
-            stages, h = MAX_STAGES, longest_step(MAX_STAGES, rate)
+            stages, h = MAX_STAGES, longest_step(MAX_STAGES, scaled_rate)
         reach = max(reach, h)
-        h, entering = _not_far_beyond_entry(penalty, knot, h, 1.0 / rate)
-        stages = min(stages, stages_needed(h * rate))
+        h, entering = _not_far_beyond_entry(penalty, knot, h, 1.0 / scaled_rate)
+        stages = min(stages, stages_needed(h * scaled_rate))
         live = penalty.close(started | entering | forced)
         after = _chebyshev_step(system, knot, h, stages, live)
         gradients += stages
@@ -228,7 +237,14 @@ def _adaptive_step(system: System, knot: Knot) -> Knot:
             continue
         longer = min(3.0, max(0.3, SAFETY * max(error, 1e-6) ** (-1 / 3)))
         return replace(
-            after, h=h * longer, direction=direction, reach=reach, gradients=gradients, products=products
+            after,
+            h=h * longer,
+            direction=direction,
+            rate=rate,
+            age=age,
+            reach=reach,
+            gradients=gradients,
+            products=products,
         )
 
 
