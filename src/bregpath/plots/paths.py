@@ -179,8 +179,7 @@ def plot_path(
     ax.set_xlabel(curves.xlabel, color=style.INK)
     ax.set_ylabel(curves.ylabel, color=style.INK)
     style.count_axis(ax, curves.x, curves.n_variables)
-    for level, (name, t) in enumerate(marks.items()):
-        style.mark_time(ax, curves.x_at(max(t, curves.t[0])), name, level=level)
+    style.mark_times(ax, {name: curves.x_at(t) for name, t in marks.items()})
     style.end_labels(ax, curves.coef[-1, named], [curves.names[j] for j in named], styles)
     if not len(curves.columns):
         ax.text(0.5, 0.6, "no variable enters", transform=ax.transAxes, ha="center", color=style.INK)

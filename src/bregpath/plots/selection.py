@@ -67,8 +67,7 @@ def plot_selection(
     count, label = _variables(selection)
     if count is not None:
         style.count_axis(ax, times, count, label)
-    for name, t in _chosen(selection).items():
-        style.mark_time(ax, t, name, at="top")
+    style.mark_times(ax, _chosen(selection), at="top")
     title = f"Chosen by {selection.rule}" if title is None else title
     if title:
         ax.set_title(title, loc="left", fontsize=11, color=style.INK)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from bregpath._typing import Array
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["COLORS", "count_axis", "end_labels", "log_time_axis", "mark_time", "new_axes", "spread"]
+__all__ = ["COLORS", "count_axis", "end_labels", "log_time_axis", "mark_times", "new_axes", "spread"]
 
 # Okabe and Ito's colours, which people with any colour blindness tell apart, without the pale yellow.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -27,11 +27,11 @@ LABEL_SIZE = 8.5
 
 def new_axes(ax: Axes | None, figsize: tuple[float, float] = (7.0, 4.4)) -> Axes:
     """The given axes, or those of a new figure, cleaned of everything that carries no information."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
-        raise ImportError("Figures need matplotlib: pip install bregpath[plot]") from None
     if ax is None:
+        try:
+            import matplotlib.pyplot as plt
+        except ImportError:
+            raise ImportError("Figures need matplotlib: pip install bregpath[plot]") from None
         _, ax = plt.subplots(figsize=figsize, layout="constrained")
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["left", "bottom"]].set_color(INK)
@@ -79,27 +79,28 @@ def count_axis(ax: Axes, x: Array, count: Array, label: str = "Number of variabl
     return top
 
 
-def mark_time(ax: Axes, x: float, text: str = "", *, at: str = "foot", level: int = 0) -> None:
-    """A vertical line with a name at its foot or top; ``level`` moves the name clear of another line's."""
-    ax.axvline(x, color=INK, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1.5)
-    if not text:
-        return
-    place = float(ax.transAxes.inverted().transform(ax.transData.transform((x, 0.0)))[0])
-    left = place > 0.8  # no room at the right of the line
-    shift = 4 + 12 * level
-    ax.annotate(
-        text,
-        xy=(x, 0.0 if at == "foot" else 1.0),
-        xycoords=("data", "axes fraction"),
-        xytext=(-3 if left else 3, shift if at == "foot" else -shift),
-        textcoords="offset points",
-        ha="right" if left else "left",
-        va="bottom" if at == "foot" else "top",
-        fontsize=LABEL_SIZE,
-        color=INK,
-        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.6},
-        zorder=4,
-    )
+def mark_times(ax: Axes, places: Mapping[str, float], at: str = "foot") -> None:
+    """Vertical lines with their names at the foot or top; names that would touch go one above the other."""
+    taken: list[float] = []
+    for name, x in sorted(places.items(), key=lambda item: item[1]):
+        ax.axvline(x, color=INK, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1.5)
+        where = float(ax.transAxes.inverted().transform(ax.transData.transform((x, 0.0)))[0])
+        shift = 4 + 12 * sum(abs(where - other) < 0.15 for other in taken)
+        taken.append(where)
+        left = where > 0.85  # no room at the right of the line
+        ax.annotate(
+            name,
+            xy=(x, 0.0 if at == "foot" else 1.0),
+            xycoords=("data", "axes fraction"),
+            xytext=(-3 if left else 3, shift if at == "foot" else -shift),
+            textcoords="offset points",
+            ha="right" if left else "left",
+            va="bottom" if at == "foot" else "top",
+            fontsize=LABEL_SIZE,
+            color=INK,
+            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.6},
+            zorder=4,
+        )
 
 
 def spread(wanted: Sequence[float] | Array, gap: float, low: float = -np.inf, high: float = np.inf) -> Array:
