@@ -241,12 +241,12 @@ class _Run:
                     raise error.in_units(unit) from None
         if end < times[-1] * unit * (1 - 1e-12):
             times = np.append(times[times < end / unit], end / unit)
-        knot = dynamics.knot
+        knot, dual = dynamics.knot, dynamics.working.dual
         stats = Stats(
             steps=sum(len(chunk.t) - 1 for chunk in trajectory.chunks),
             gradients=int(knot.gradients),
-            column_products=int(knot.products) + dynamics.checked_columns,
-            refreshes=dynamics.checks,
+            column_products=int(knot.products) + (dual.products if dual else 0),
+            refreshes=dual.refreshes if dual else 0,
             working_columns=len(dynamics.working.columns),
             seconds=before + time.perf_counter() - began,
         )

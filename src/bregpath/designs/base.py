@@ -39,6 +39,10 @@ class AbstractDesign(ABC):
         """Some columns as a design of their own, laid out for repeated products."""
 
     @abstractmethod
+    def append(self, more: AbstractDesign) -> AbstractDesign:
+        """This design with the columns of another one, of the same kind, behind its own."""
+
+    @abstractmethod
     def moments(self, w: Array) -> tuple[Array, Array]:
         """Weighted mean and standard deviation (1/n) of every column."""
 

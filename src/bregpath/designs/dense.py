@@ -31,6 +31,8 @@ class DenseDesign(AbstractDesign):
         self.shape = X.shape  # type: ignore[assignment]
         by_columns = X.flags.f_contiguous and X.dtype == np.float64
         self.layout = "dense" if by_columns else "other"
+        self._room: Array | None = None
+        self._room_used = [0]
 
     def arrays(self) -> dict[str, Array]:
         return {"dense": self.X}
@@ -56,6 +58,23 @@ class DenseDesign(AbstractDesign):
         out = np.empty((self.shape[0], len(columns)), order="F")
         out[...] = self.X[:, columns]
         return DenseDesign(out)
+
+    def append(self, more: AbstractDesign) -> DenseDesign:
+        assert isinstance(more, DenseDesign)
+        n, old = self.shape
+        new = old + more.shape[1]
+        # Designs that share the room share the count of its used columns: only the longest may write behind its end.
+        room, used = self._room, self._room_used
+        if room is None or room.shape[1] < new or used[0] != old:
+            # Twice the room that is needed: a working set that grows column by column is copied a few times only.
+            room = np.empty((n, max(2 * new, 16)), order="F")
+            room[:, :old] = self.X
+            used = [old]
+        room[:, old:new] = more.X
+        used[0] = new
+        grown = DenseDesign(room[:, :new])
+        grown._room, grown._room_used = room, used
+        return grown
 
     def moments(self, w: Array) -> tuple[Array, Array]:
         mean, variance = np.empty(self.shape[1]), np.empty(self.shape[1])

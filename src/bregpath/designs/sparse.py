@@ -48,6 +48,12 @@ class SparseDesign(AbstractDesign):
     def columns(self, columns: IntArray) -> SparseDesign:
         return SparseDesign(self.X[:, columns].astype(np.float64))
 
+    def append(self, more: AbstractDesign) -> SparseDesign:
+        from scipy.sparse import hstack
+
+        assert isinstance(more, SparseDesign)
+        return SparseDesign(hstack([self.X, more.X], format="csc"))
+
     def moments(self, w: Array) -> tuple[Array, Array]:
         mean = np.asarray(self.X.T @ w, dtype=float)
         squares = self.X.copy()

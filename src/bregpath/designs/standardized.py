@@ -53,6 +53,14 @@ class StandardizedDesign(AbstractDesign):
             return base
         return StandardizedDesign(base, center, scale)
 
+    def append(self, more: AbstractDesign) -> StandardizedDesign:
+        assert isinstance(more, StandardizedDesign)
+        return StandardizedDesign(
+            self.base.append(more.base),
+            np.concatenate([self.center, more.center]),
+            np.concatenate([self.scale, more.scale]),
+        )
+
     def moments(self, w: Array) -> tuple[Array, Array]:
         mean, deviation = self.base.moments(w)
         return (mean - self.center) / self.scale, deviation / self.scale

@@ -40,8 +40,6 @@ class GLBI:
         self.screening = screening
         # Between knots z is a straight line for a fixed step, a cubic through values and slopes for adaptive ones.
         self.order = 1 if step is not None else 3
-        self.checks = 0  # matrix products with the columns outside the working set
-        self.checked_columns = 0
 
     def start(self, t: float | None = None) -> None:
         """Go to the first entry time ``t0``, before which nothing happens; or to a time ``t`` before it."""
@@ -60,6 +58,8 @@ class GLBI:
         z = np.where(free, beta / problem.kappa, begin * slope)
         near = np.any(problem.penalty.entry(1.2 * z) < 0, axis=1)
         self.working = WorkingSet(problem, np.flatnonzero(problem.penalty.close(near)), self.screening)
+        if self.working.dual is not None:
+            self.working.dual.start(begin, residual, slope)
         self._assemble()
         W = self.working.columns
         knot = Knot(
@@ -82,12 +82,10 @@ class GLBI:
         """A block of steps, proved not to miss an entry."""
         while True:
             # Without outside columns nothing is checked, so blocks may be longer.
-            max_steps = BLOCK_STEPS if len(self.working.outside) else 4 * BLOCK_STEPS
-            steps = _kernels.advance(self._system, self.knot, until, max_steps, bool(len(self.working.outside)))
+            whole = self.working.is_whole
+            max_steps = 4 * BLOCK_STEPS if whole else BLOCK_STEPS
+            steps = _kernels.advance(self._system, self.knot, until, max_steps, keep_rows=not whole)
             certain, new = self.working.certify(steps)
-            if len(self.working.outside):
-                self.checks += 1
-                self.checked_columns += (2 * len(steps) + 1) * len(self.working.outside)
             steps = steps.first(certain)
             self.knot = steps.last_knot()
             if len(new):
@@ -98,7 +96,9 @@ class GLBI:
     def fork(self) -> GLBI:
         """An independent copy that goes on from the same state."""
         twin = copy(self)
-        twin.working = copy(self.working)  # growing replaces its arrays, never writes into them
+        # Growing and refreshing replace arrays and never write into them, so shallow copies are independent.
+        twin.working = copy(self.working)
+        twin.working.dual = copy(self.working.dual)
         return twin
 
     def _enlarge(self, knot: Knot, new: Array) -> Knot:

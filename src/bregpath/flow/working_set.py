@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from bregpath._kernels import Steps
-from bregpath._typing import Array, BoolArray, IntArray
+from bregpath._typing import Array, IntArray
+from bregpath.designs import AbstractDesign
 from bregpath.flow.problem import Problem
+from bregpath.flow.screening import LazyDual
+from bregpath.penalties import AbstractPenalty
 
 __all__ = ["WorkingSet"]
 
@@ -23,45 +26,46 @@ class WorkingSet:
     def __init__(self, problem: Problem, start: IntArray, screening: bool) -> None:
         self.problem = problem
         n, p = problem.design.shape
-        small = 8 * n * p <= WHOLE_BYTES
-        self.columns: IntArray = np.arange(p) if small or not screening else np.sort(start)
-        self._gather()
-
-    def _gather(self) -> None:
-        p = self.problem.design.shape[1]
-        self.block = self.problem.design.columns(self.columns)
-        self.penalty = self.problem.penalty.take(self.columns)
-        outside = np.ones(p, dtype=bool)
-        outside[self.columns] = False
-        self.outside: IntArray = np.flatnonzero(outside)
-        self.outside_penalty = self.problem.penalty.take(self.outside)
+        whole = not screening or 8 * n * p <= WHOLE_BYTES
+        self.columns: IntArray = np.arange(p) if whole else np.sort(start)
+        self.is_outside = np.ones(p, dtype=bool)
+        self.is_outside[self.columns] = False
+        self.is_whole = not self.is_outside.any()
+        self.block: AbstractDesign = problem.design.columns(self.columns)
+        self.penalty: AbstractPenalty = problem.penalty.take(self.columns)
+        self.dual = None if self.is_whole else LazyDual(problem)
 
     def grow(self, new: IntArray) -> None:
         """Add columns."""
         self.columns = np.concatenate([self.columns, new])
-        self._gather()
+        self.is_outside = self.is_outside.copy()  # a fork of this working set may share it
+        self.is_outside[new] = False
+        self.block = self.block.append(self.problem.design.columns(new))
+        self.penalty = self.problem.penalty.take(self.columns)
 
     def certify(self, steps: Steps) -> tuple[int, IntArray]:
         """How many of the steps no outside column takes part in, and columns to add.
 
         Outside columns take no part in a step when they lie below their thresholds at its end, and would do so had
-        they kept their speed for the longest step that was tried. All steps are checked by one matrix product.
+        they kept their speed for the longest step that was tried. All steps are checked by one matrix product, with
+        the few columns for which the lazy dual cannot decide.
         """
-        if not len(self.outside):
-            return len(steps), self.outside
+        if self.dual is None:
+            return len(steps), np.zeros(0, dtype=int)
         points: list[Array] = []
         for k in range(len(steps)):
             points += [steps.R[k] + steps.reach[k + 1] * steps.residual[k], steps.R[k + 1]]
         ahead = 1.5 * (steps.t[-1] - steps.t[0])
         points.append(steps.R[-1] + ahead * steps.residual[-1])
-        q = self.problem.n_outputs
-        z = -self.problem.design.rmatvec(np.hstack(points), self.outside)
-        crossed = [self._crossed(z[:, i * q : (i + 1) * q]) for i in range(len(points))]
-        for k in range(len(steps)):
-            violators = crossed[2 * k] | crossed[2 * k + 1]
-            if violators.any():
-                return k, self.outside[self.outside_penalty.close(violators)]
-        return len(steps), self.outside[self.outside_penalty.close(crossed[-1])]
-
-    def _crossed(self, z: Array) -> BoolArray:
-        return np.any(self.outside_penalty.entry(z) < 0, axis=1)
+        columns, beyond = self.dual.crossed(points, self.is_outside)
+        broken = np.flatnonzero(beyond[:-1].any(axis=1)) // 2
+        certain = int(broken[0]) if len(broken) else len(steps)
+        # Columns that crossed soon after the first that did, or are on their way, will be needed next.
+        crossing = beyond[2 * certain :].any(axis=0)
+        if self.dual.is_stale:
+            self.dual.refresh(steps.R[certain], steps.residual[certain])
+        if not crossing.any():
+            return certain, np.zeros(0, dtype=int)
+        chosen = np.zeros(len(self.is_outside), dtype=bool)
+        chosen[columns[crossing]] = True
+        return certain, np.flatnonzero(self.problem.penalty.close(chosen))

@@ -54,6 +54,10 @@ class AbstractPenalty(ABC):
     def close(self, columns: BoolArray) -> BoolArray:
         """The smallest set of columns that contains ``columns`` and is a union of groups."""
 
+    def slack(self, norms: Array) -> Array:
+        """How much the distance of each column can change when ``z = -X'R`` and R moves by one, from column norms."""
+        return norms
+
     def primal(self, z: Array, kappa: float) -> Array:
         """Coefficients at the dual variable ``z``."""
         beta = kappa * self.shrink(z)

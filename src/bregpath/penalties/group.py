@@ -54,6 +54,9 @@ class GroupPenalty(AbstractPenalty):
         active = norms[first, 0] > 0
         return float(np.sum(self.weights[first, 0][active] * norms[first, 0][active]))
 
+    def slack(self, norms: Array) -> Array:
+        return self._norms(norms[:, None])[:, 0]
+
     def take(self, columns: IntArray) -> GroupPenalty:
         local = np.unique(self.groups[columns], return_inverse=True)[1]
         return GroupPenalty(self.weights[columns], self.lower[columns], self.upper[columns], local)

@@ -1,0 +1,266 @@
+"""What the regressor and the classifier share: reading data, tracing a path, choosing a point on it."""
+
+from __future__ import annotations
+
+import numbers
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from bregpath import _frames, _validation
+from bregpath._typing import Array
+from bregpath.flow.stop import Result
+from bregpath.path import Path
+from bregpath.selection.criteria import CRITERIA, information_criterion
+from bregpath.selection.cross_validation import cross_validate
+from bregpath.selection.result import Selection
+from bregpath.trace import trace_path
+
+__all__ = ["AbstractBregmanEstimator"]
+
+# Constructor arguments that go to trace_path as they are.
+_TRACE_OPTIONS = (
+    "penalty", "groups", "penalty_factor", "lower", "upper", "kappa", "step", "tol", "t_ratio", "n_times",
+    "fit_intercept", "standardize", "screening",
+)  # fmt: skip
+
+
+class AbstractBregmanEstimator(BaseEstimator):
+    """A model at one time of a Bregman path.
+
+    The parameters below are those of `BregmanRegressor` and `BregmanClassifier` alike.
+
+    Parameters
+    ----------
+    loss : str or object
+        See the class.
+    stop : {"cv", "cv-1se", "aic", "aicc", "bic", "ebic"} or float, default "cv"
+        How the time is chosen: the best of a cross-validation, the sparsest within one standard error of it,
+        an information criterion, or a given time t. If the path ends before that time, because nothing is
+        left to explain, its last model is used, with a warning.
+    cv : int, splitter or iterable, default 5
+        Folds, as in `cross_validate`. A number larger than the data allow (rows; rows of the smallest class
+        for a classifier) is lowered with a warning. Where not even two folds of two rows (two of each class)
+        are possible, BIC chooses, with a warning.
+    penalty, groups, penalty_factor, lower, upper, kappa, step, tol, t_ratio, n_times, fit_intercept, standardize, screening
+        As in `trace_path`.
+    scoring : str or callable, optional
+        What cross-validation measures; the deviance by default. See `cross_validate`.
+    gamma : float, default 0.5
+        Price of the search in EBIC.
+    n_jobs : int, optional
+        Threads over the folds.
+    random_state : int, RandomState or None, default 0
+        How rows are shuffled into folds.
+
+    Attributes
+    ----------
+    coef_, intercept_
+        The model on the original scale. For a frame with categories the coefficients belong to
+        ``path_.feature_names``.
+    t_ : float
+        The chosen time.
+    path_ : Path
+        The whole path. It can be extended until the estimator is pickled, because it refers to the data.
+    selection_ : Selection or None
+        The curve by which the time was chosen; None if ``stop`` is a number.
+    n_iter_ : int
+        Number of steps of the path.
+    n_features_in_, feature_names_in_
+        Columns seen in `fit`; of a data frame, before categories are expanded.
+    """  # noqa: E501
+
+    _loss_needs_labels: bool = False
+    _encoder: _frames.ColumnEncoder | None
+    path_: Path
+    selection_: Selection | None
+    t_: float
+    n_iter_: int
+    coef_: Array
+    intercept_: Any
+
+    def __init__(
+        self,
+        loss: Any,
+        *,
+        stop: str | float = "cv",
+        cv: Any = 5,
+        penalty: str = "l1",
+        groups: Any = None,
+        penalty_factor: Any = None,
+        lower: Any = None,
+        upper: Any = None,
+        kappa: float = 10.0,
+        step: float | str = "adaptive",
+        tol: float = 0.01,
+        t_ratio: float = 100.0,
+        n_times: int = 100,
+        fit_intercept: bool = True,
+        standardize: bool | str = True,
+        screening: bool = True,
+        scoring: Any = None,
+        gamma: float = 0.5,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+    ) -> None:
+        self.loss = loss
+        self.stop = stop
+        self.cv = cv
+        self.penalty = penalty
+        self.groups = groups
+        self.penalty_factor = penalty_factor
+        self.lower = lower
+        self.upper = upper
+        self.kappa = kappa
+        self.step = step
+        self.tol = tol
+        self.t_ratio = t_ratio
+        self.n_times = n_times
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.screening = screening
+        self.scoring = scoring
+        self.gamma = gamma
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    # --- data ------------------------------------------------------------------------------------------------
+
+    def _read(self, X: Any, y: Any = None, *, reset: bool, **checks: Any) -> Any:
+        """Checked data. Frames with categories go through our own encoder, all else through scikit-learn's checks."""
+        if reset:
+            self._encoder = _category_encoder(X)
+        encoder = self._encoder
+        if encoder is None:
+            checks |= {"accept_sparse": ["csr", "csc"], "dtype": [np.float64, np.float32]}
+            if not reset:
+                return validate_data(self, X, reset=False, **checks)
+            return validate_data(self, X, y, ensure_min_samples=2, **checks)
+        if not _frames.is_frame(X):
+            raise TypeError(
+                f"`X` must be a data frame with the columns seen in fit, because some are categories; "
+                f"found {type(X).__name__}."
+            )
+        if not reset:
+            return encoder.encode(X)
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        self.feature_names_in_ = np.array(encoder.feature_names_in, dtype=object)
+        self.n_features_in_ = len(self.feature_names_in_)
+        return X, _frames.series_to_numpy(y)
+
+    def _linear_predictor(self, X: Any, offset: Any) -> Array:
+        """``intercept_ + X @ coef_ + offset``, shape (n,) or (n, q)."""
+        check_is_fitted(self)
+        X = self._read(X, reset=False)
+        coef = self.coef_.T if self.coef_.ndim == 2 else self.coef_
+        eta = np.asarray(X @ coef) + self.intercept_
+        if eta.ndim == 2 and eta.shape[1] == 1:
+            eta = eta[:, 0]
+        if offset is not None:
+            q = self.path_.n_outputs
+            shift = _validation.check_offset(offset, len(eta), q)
+            # Two classes of a multinomial model are reported as one difference.
+            shift = shift[:, 1] - shift[:, 0] if q == 2 and eta.ndim == 1 else shift
+            eta = eta + shift.reshape(eta.shape)
+        return eta
+
+    # --- fitting ---------------------------------------------------------------------------------------------
+
+    def _fit_path(self, X: Any, y: Array, loss: Any, sample_weight: Any, offset: Any) -> None:
+        """Trace the path, choose a time, and set all attributes but the coefficients."""
+        options = {name: getattr(self, name) for name in _TRACE_OPTIONS}
+        options |= {"loss": loss, "offset": offset}
+        weights = np.ones(len(y))
+        if sample_weight is not None:
+            weights = _check_sample_weight(sample_weight, _Rows(len(y)), dtype=np.float64)
+            options["sample_weight"] = weights
+        if isinstance(self.stop, numbers.Real) and not isinstance(self.stop, bool):
+            self.path_, self.selection_ = _trace_to(float(self.stop), X, y, options), None
+            self.t_ = min(float(self.stop), float(self.path_.t[-1]))
+        else:
+            selection = self._select(X, y, weights, options)
+            assert selection.path is not None
+            self.path_, self.selection_, self.t_ = selection.path, selection, selection.t
+        self.n_iter_ = self.path_.stats.steps
+
+    def _select(self, X: Any, y: Array, weights: Array, options: dict[str, Any]) -> Selection:
+        known = ("cv", "cv-1se", *CRITERIA)
+        if self.stop not in known:
+            raise ValueError(f"`stop` must be one of {list(known)} or a time t, found {self.stop!r}.")
+        n, rule, cv = int(np.count_nonzero(weights)), self.stop, self.cv
+        if rule in ("cv", "cv-1se") and isinstance(cv, numbers.Integral):
+            cv = self._possible_folds(y[weights > 0], int(cv))
+            rule = "bic" if cv is None else rule
+        if rule in CRITERIA:
+            return information_criterion(trace_path(X, y, **options), str(rule), n, self.gamma)
+        selection = cross_validate(
+            X, y, cv=cv, scoring=self.scoring, n_jobs=self.n_jobs, seed=self.random_state, **options
+        )
+        return selection.one_se() if rule == "cv-1se" else selection
+
+    def _possible_folds(self, y: Array, cv: int) -> int | None:
+        """``cv`` or as many folds as the data allow; None where cross-validation makes no sense."""
+        if self._loss_needs_labels:
+            most = int(np.unique(y, return_counts=True)[1].min())
+            found = f"{most} row(s) in the smallest class"
+            possible = most >= 2
+        else:
+            most, possible = len(y), len(y) >= 4
+            found = f"{most} rows"
+        if cv <= most and possible:
+            return cv
+        instead = f"{most} folds are used instead" if possible else "BIC chooses the time instead"
+        warnings.warn(f"`cv`={cv} is too large for {found}; {instead}.", UserWarning, stacklevel=5)
+        return most if possible else None
+
+
+class _Rows:
+    """What scikit-learn's check of weights asks of X: its number of rows and its dtype."""
+
+    def __init__(self, n: int) -> None:
+        self.shape = (n, 1)
+        self.dtype = np.dtype(float)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+
+def _category_encoder(X: Any) -> _frames.ColumnEncoder | None:
+    """Encoder of a frame that has categories, else None."""
+    if not _frames.is_frame(X):
+        return None
+    try:
+        encoder = _frames.ColumnEncoder.from_frame(X)
+    except ImportError:  # without narwhals frames of numbers still work: scikit-learn reads them
+        return None
+    return encoder if encoder.has_categories else None
+
+
+def _trace_to(t: float, X: Any, y: Array, options: dict[str, Any]) -> Path:
+    """The default times of a path up to t, and t itself."""
+    t = _validation.check_number("stop", t)
+    ratio = _validation.check_number("t_ratio", options["t_ratio"], above=1.0)
+    # The first entry time costs one product with X: a path that ends where it begins.
+    probe = trace_path(X, y, **{**options, "t_ratio": 1.0 + 1e-9, "n_times": 2})
+    times = np.array([t])
+    if probe.result is not Result.AT_REST and t > probe.t[0]:
+        log_step = np.log(ratio) / (options["n_times"] - 1)
+        grid = probe.t[0] * np.exp(log_step * np.arange(np.ceil(np.log(t / probe.t[0]) / log_step) + 1))
+        times = np.append(grid[grid < t * (1 - 1e-9)], t)
+    path = trace_path(X, y, t=times, **options)
+    if path.t[-1] < t * (1 - 1e-9):
+        warnings.warn(
+            f"`stop`={t:g} lies beyond the end of the path, t={path.t[-1]:.4g}, whose model is used. {path.result}",
+            UserWarning,
+            stacklevel=4,
+        )
+    return path

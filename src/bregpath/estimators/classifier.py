@@ -1,0 +1,140 @@
+"""Classification at one time of a Bregman path."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, softmax
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+
+from bregpath._typing import Array
+from bregpath.estimators.base import AbstractBregmanEstimator
+from bregpath.losses import as_loss
+
+__all__ = ["BregmanClassifier"]
+
+
+class BregmanClassifier(ClassifierMixin, AbstractBregmanEstimator):
+    r"""Sparse logistic and multinomial regression.
+
+    Probabilities are :math:`1 / (1 + e^{-\eta})` of the second class, or :math:`e^{\eta_l} / \sum_m
+    e^{\eta_m}` of each of several, with :math:`\eta = a + X b` at the chosen time t of the path
+
+    .. math:: \dot a = -\kappa \nabla_a \ell, \qquad \dot z = -\nabla_b \ell, \qquad b = \kappa\, \mathrm{shrink}(z).
+
+    Parameters
+    ----------
+    loss : {"auto", "logistic", "multinomial"} or object, default "auto"
+        "auto" is logistic for two classes and multinomial for more.
+    stop, cv, penalty, groups, penalty_factor, lower, upper, kappa, step, tol, t_ratio, n_times
+        See `AbstractBregmanEstimator`. ``penalty="group"`` takes a column for all classes or for none.
+    fit_intercept, standardize, screening, scoring, gamma, n_jobs, random_state
+        See `AbstractBregmanEstimator`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (q,)
+        Sorted labels.
+    coef_ : ndarray of shape (1, p) for two classes, else (q, p)
+        For two classes the coefficients of the log-odds of the second, whatever the loss.
+    intercept_ : ndarray of shape (1,) or (q,)
+    t_, path_, selection_, n_iter_, n_features_in_, feature_names_in_
+        See `AbstractBregmanEstimator`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bregpath
+    >>> from bregpath.estimators import BregmanClassifier
+    >>> data = bregpath.datasets.make_logistic(200, 20, 4, seed=1)
+    >>> model = BregmanClassifier(stop="cv-1se").fit(data.X, data.y)
+    >>> np.flatnonzero(model.coef_).tolist()
+    [0, 1, 2, 3]
+    """
+
+    _loss_needs_labels = True
+
+    def __init__(
+        self,
+        loss: Any = "auto",
+        *,
+        stop: str | float = "cv",
+        cv: Any = 5,
+        penalty: str = "l1",
+        groups: Any = None,
+        penalty_factor: Any = None,
+        lower: Any = None,
+        upper: Any = None,
+        kappa: float = 10.0,
+        step: float | str = "adaptive",
+        tol: float = 0.01,
+        t_ratio: float = 100.0,
+        n_times: int = 100,
+        fit_intercept: bool = True,
+        standardize: bool | str = True,
+        screening: bool = True,
+        scoring: Any = None,
+        gamma: float = 0.5,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+    ) -> None:
+        super().__init__(
+            loss, stop=stop, cv=cv, penalty=penalty, groups=groups, penalty_factor=penalty_factor,
+            lower=lower, upper=upper, kappa=kappa, step=step, tol=tol, t_ratio=t_ratio, n_times=n_times,
+            fit_intercept=fit_intercept, standardize=standardize, screening=screening, scoring=scoring,
+            gamma=gamma, n_jobs=n_jobs, random_state=random_state,
+        )  # fmt: skip
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> BregmanClassifier:
+        """Trace the path and choose a model on it.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n, p)
+        y : array-like of shape (n,)
+            Labels of any kind, of at least two classes.
+        sample_weight : array-like of shape (n,), optional
+            Weight 0 equals the absence of a row.
+        offset : array-like of shape (n,), or (n, q) for the multinomial loss, optional
+            Known part of the linear predictor.
+
+        Returns
+        -------
+        self
+        """
+        X, y = self._read(X, y, reset=True)
+        check_classification_targets(y)
+        classes = np.unique(y)
+        if len(classes) < 2:
+            raise ValueError(f"`y` has one class only ({classes.tolist()}); a classifier needs at least two classes.")
+        loss = self.loss
+        if isinstance(loss, str) and loss == "auto":
+            loss = "logistic" if len(classes) == 2 else "multinomial"
+        if not as_loss(loss).is_classifier:
+            raise ValueError(f"`loss`={loss!r} is not for class labels; use BregmanRegressor.")
+        self._fit_path(X, y, loss, sample_weight, offset)
+        self.classes_ = classes
+        _, intercept, coef = self.path_.at(self.t_)
+        self.intercept_, self.coef_ = np.atleast_1d(intercept), np.atleast_2d(coef.T)
+        if len(self.coef_) == 2:  # two outputs for two classes: only their difference counts
+            self.intercept_, self.coef_ = np.diff(self.intercept_), np.diff(self.coef_, axis=0)
+        return self
+
+    def decision_function(self, X: Any, offset: Any = None) -> Array:
+        """Linear predictor: log-odds of the second class, shape (n,), or one column for each class, (n, q)."""
+        return self._linear_predictor(X, offset)
+
+    def predict_proba(self, X: Any, offset: Any = None) -> Array:
+        """Probability of each class, shape (n, q)."""
+        eta = self._linear_predictor(X, offset)
+        if eta.ndim == 2:
+            return softmax(eta, axis=1)
+        positive = expit(eta)
+        return np.column_stack([1.0 - positive, positive])
+
+    def predict(self, X: Any, offset: Any = None) -> Array:
+        """The most probable label of each row."""
+        eta = self._linear_predictor(X, offset)
+        return self.classes_[eta.argmax(axis=1) if eta.ndim == 2 else (eta > 0).astype(int)]
