@@ -66,9 +66,7 @@ def assert_same_path(again, path, X):
 @pytest.mark.parametrize("loss", LOSSES)
 def test_round_trip(loss, penalty, X, tmp_path):
     groups = None if penalty == "l1" else [0, 0, 1, 1, 2, 2]
-    path = bregpath.trace_path(
-        X, response(X, loss), loss=loss, penalty=penalty, groups=groups, t_ratio=8, n_times=12
-    )
+    path = bregpath.trace_path(X, response(X, loss), loss=loss, penalty=penalty, groups=groups, t_ratio=8, n_times=12)
     again = round_trip(path, tmp_path)
     assert_same_path(again, path, X)
     assert repr(again.loss) == repr(path.loss)

@@ -40,9 +40,7 @@ def reader(request, monkeypatch):
 
 def hide(monkeypatch, *modules):
     find_spec = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name, *a: None if name in modules else find_spec(name, *a)
-    )
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *a: None if name in modules else find_spec(name, *a))
 
 
 def drop(*names):

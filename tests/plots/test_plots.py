@@ -133,9 +133,7 @@ def test_labels_do_not_overlap(path):
     ax = plot_path(path, top=20)
     ax.figure.canvas.draw()
     names = {line.get_label() for line in named_curves(ax)}
-    boxes = sorted(
-        (text.get_window_extent() for text in ax.texts if text.get_text() in names), key=lambda box: box.y0
-    )
+    boxes = sorted((text.get_window_extent() for text in ax.texts if text.get_text() in names), key=lambda box: box.y0)
     assert len(boxes) == len(names) > 10
     assert all(low.y1 <= high.y0 + 2.5 for low, high in zip(boxes[:-1], boxes[1:], strict=True))
     figure = ax.figure.bbox
