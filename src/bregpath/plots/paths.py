@@ -96,7 +96,8 @@ def path_curves(
         raise ValueError(f"`xvar` must be one of {sorted(XVARS)}, found {xvar!r}.")
     which = _output_index(path, output)
     t = _grid(path, n_points)
-    columns = np.array(path.trajectory.order, dtype=int)
+    free = np.flatnonzero(np.any(path.trajectory.beta_null != 0, axis=1)).tolist()
+    columns = np.array(list(dict.fromkeys([*free, *path.trajectory.order])), dtype=int)
     position = {int(j): i for i, j in enumerate(columns)}
     full = np.zeros((len(t), len(columns), path.n_outputs))
     for row, time in zip(full, t, strict=True):
