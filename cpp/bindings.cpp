@@ -90,8 +90,9 @@ class PyStepper {
               Matrix lower, Matrix upper, std::optional<Index64> groups, double kappa, bool fit_intercept,
               double fixed_step, double tol, std::optional<FortranMatrix> dense, std::optional<Vector> values,
               std::optional<Index32> indices, std::optional<Index64> indptr, std::optional<Vector> center,
-              std::optional<Vector> scale)
-        : y_(y), w_(w), dense_(dense), values_(values), indices_(indices) {
+              std::optional<Vector> scale, std::optional<nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>> gram,
+              std::optional<Vector> gram_mean, std::optional<Vector> gram_target, double y_mean, double y_square)
+        : gram_array_(gram), gram_mean_(gram_mean), gram_target_(gram_target), y_(y), w_(w), dense_(dense), values_(values), indices_(indices) {
         n_ = long(y.shape(0)), m_ = int(weights.shape(0)), q_ = int(weights.shape(1));
         require(w.shape(0) == y.shape(0), "w and y differ in length");
         require(lower.shape(0) == weights.shape(0) && lower.shape(1) == weights.shape(1), "lower has a wrong shape");
@@ -103,8 +104,15 @@ class PyStepper {
             from_python(offset->data(), n_, q_, offset_.data());
             data.offset = offset_.data();
         }
+        bregpath::Gram g;
+        if (gram) {
+            require(gram->stride(1) == 1 && int(gram->shape(0)) == m_ && int(gram->shape(1)) == m_ && gram_mean &&
+                        gram_target && q_ == 1,
+                    "the Gram matrix has a wrong shape");
+            g = {gram->data(), long(gram->stride(0)), gram_mean_->data(), gram_target_->data(), y_mean, y_square};
+        }
         stepper_.emplace(kernels, data, columns(indptr, center, scale), penalty(weights, lower, upper, groups), kappa,
-                         fit_intercept, fixed_step, tol);
+                         fit_intercept, fixed_step, tol, g);
     }
 
     // Up to max_steps steps from the given knot. The outputs have room for max_steps + 1 knots; row 0 is filled by
@@ -131,7 +139,7 @@ class PyStepper {
         const char* trouble = "";
         {
             nb::gil_scoped_release nogil;
-            stepper_->locate_eta();
+            stepper_->begin();
             try {
                 while (done < max_steps && s.t < until) {
                     stepper_->step();
@@ -146,6 +154,7 @@ class PyStepper {
                     to_python(s.slope.data(), m_, q_, ps + done * cols);
                     to_python(s.direction.data(), m_, q_, pd + done * cols);
                     if (keep_rows) {
+                        stepper_->update_rows();
                         to_python(s.R.data(), n_, q_, pR + done * rows);
                         to_python(s.residual.data(), n_, q_, pres + done * rows);
                     }
@@ -156,6 +165,7 @@ class PyStepper {
                 trouble = "stalled";
             }
             if (!keep_rows) {
+                stepper_->update_rows();
                 to_python(s.R.data(), n_, q_, pR);
                 to_python(s.residual.data(), n_, q_, pres);
             }
@@ -209,6 +219,8 @@ class PyStepper {
         return p;
     }
 
+    std::optional<nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>> gram_array_;
+    std::optional<Vector> gram_mean_, gram_target_;
     long n_;
     int m_, q_;
     Vector y_, w_;
@@ -232,11 +244,14 @@ NB_MODULE(_core, m) {
         .def(nb::init<int, double, Vector, Vector, std::optional<Matrix>, Matrix, Matrix, Matrix,
                       std::optional<Index64>, double, bool, double, double, std::optional<FortranMatrix>,
                       std::optional<Vector>, std::optional<Index32>, std::optional<Index64>, std::optional<Vector>,
-                      std::optional<Vector>>(),
+                      std::optional<Vector>, std::optional<nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>>,
+                      std::optional<Vector>, std::optional<Vector>, double, double>(),
              nb::kw_only(), nb::arg("loss"), nb::arg("parameter"), nb::arg("y"), nb::arg("w"),
              nb::arg("offset").none(), nb::arg("weights"), nb::arg("lower"), nb::arg("upper"),
              nb::arg("groups").none(), nb::arg("kappa"), nb::arg("fit_intercept"), nb::arg("fixed_step"),
              nb::arg("tol"), nb::arg("dense").none(), nb::arg("values").none(), nb::arg("indices").none(),
-             nb::arg("indptr").none(), nb::arg("center").none(), nb::arg("scale").none())
+             nb::arg("indptr").none(), nb::arg("center").none(), nb::arg("scale").none(),
+             nb::arg("gram").none(), nb::arg("gram_mean").none(), nb::arg("gram_target").none(), nb::arg("y_mean"),
+             nb::arg("y_square"))
         .def("advance", &PyStepper::advance);
 }

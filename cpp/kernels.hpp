@@ -43,6 +43,8 @@ struct Kernels {
     // eta = alpha + X beta + offset, r = d loss / d eta, g = X' r; returns the loss when wanted, else 0.
     double (*gradient)(const Columns&, const Data&, const double* alpha, const double* beta, double* eta, double* r,
                        double* g, bool want_value);
+    // eta = alpha + X beta + offset alone.
+    void (*predict)(const Columns&, const Data&, const double* alpha, const double* beta, double* eta);
     // What `bend` needs at eta: second derivatives, or class probabilities for multinomial.
     void (*curvature)(const Data&, long n, const double* eta, double* h);
     // u = H (v0 + X v) with H the curvature of the loss; g = X' u and g0 = 1' u.

@@ -319,6 +319,20 @@ double gradient(const Columns& x, const Data& d, const double* alpha, const doub
     return value;
 }
 
+void predict(const Columns& x, const Data& d, const double* alpha, const double* beta, double* eta) {
+    const long rows = x.dense ? rows_per_block(x.k) : x.n;
+    for (long i = 0; i < x.n; i += rows) {
+        const long m = x.n - i < rows ? x.n - i : rows;
+        start_rows(d, x.n, i, m, alpha, eta);
+        for (int l = 0; l < d.q; ++l) {
+            if (x.dense)
+                add_columns(x.dense, x.k, i, m, beta + l * x.k, eta + l * x.n + i);
+            else
+                sparse_matvec(x, beta + l * x.k, eta + l * x.n);
+        }
+    }
+}
+
 void curvature(const Data& d, long n, const double* eta, double* h) {
     if (d.loss == Loss::multinomial) {
         double top[kMaxRows], sum[kMaxRows];
@@ -414,6 +428,7 @@ extern "C" const bregpath::Kernels* BREGPATH_NAME(bregpath_kernels)() {
     static constexpr bregpath::Kernels table{
         .isa = BREGPATH_TEXT(BREGPATH_ISA),
         .gradient = gradient,
+        .predict = predict,
         .curvature = curvature,
         .bend = bend,
         .dots = dots,

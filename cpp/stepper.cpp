@@ -129,37 +129,63 @@ void Penalty::close(std::vector<char>& columns) const {
 // --- the stepper -----------------------------------------------------------------------------------------------
 
 Stepper::Stepper(const Kernels* kernels, const Data& data, const Columns& columns, Penalty penalty, double kappa,
-                 bool fit_intercept, double fixed_step, double tol)
-    : k_(kernels), data_(data), all_(columns), penalty_(std::move(penalty)), kappa_(kappa), fixed_(fixed_step),
-      tol_(tol), intercept_(fit_intercept), n_(columns.n), m_(columns.k), q_(data.q) {
+                 bool fit_intercept, double fixed_step, double tol, const Gram& gram)
+    : k_(kernels), data_(data), columns_(columns), penalty_(std::move(penalty)), gram_(gram), kappa_(kappa),
+      fixed_(fixed_step), tol_(tol), intercept_(fit_intercept), n_(columns.n), m_(columns.k), q_(data.q) {
     const size_t rows = size_t(n_) * q_, cols = size_t(m_) * q_;
-    for (auto* v : {&state.alpha, &state.alpha_slope, &next_.alpha, &next_.alpha_slope, &alpha1_, &alpha2_})
+    for (auto* v : {&state.alpha, &state.alpha_slope, &next_.alpha, &next_.alpha_slope, &alpha1_, &alpha2_, &speed_})
         v->assign(q_, 0.0);
     for (auto* v : {&state.z, &state.slope, &state.direction, &next_.z, &next_.slope, &next_.direction, &entry_now_,
                     &entry_then_, &moved_, &beta_, &g_, &v_, &a_, &b_, &z_live_, &slope_live_, &z1_, &z2_})
         v->assign(cols, 0.0);
-    for (auto* v : {&state.R, &state.residual, &state.eta, &next_.R, &next_.residual, &next_.eta, &r_, &h_, &u_, &dR_,
-                    &R1_, &R2_})
-        v->assign(rows, 0.0);
+    state.R.assign(rows, 0.0), state.residual.assign(rows, 0.0);
+    if (gram_.matrix) {
+        for (auto* v : {&state.beta_integral, &next_.beta_integral, &over_all_, &integral1_, &integral2_, &beta0_})
+            v->assign(m_ + 1, 0.0);
+        R_base_.assign(rows, 0.0), u_.assign(rows, 0.0);
+        y_.assign(data_.y, data_.y + n_);
+        for (long i = 0; data_.offset && i < n_; ++i) y_[i] -= data_.offset[i];
+    } else {
+        for (auto* v : {&state.eta, &next_.R, &next_.residual, &next_.eta, &r_, &h_, &u_, &dR_, &R1_, &R2_})
+            v->assign(rows, 0.0);
+    }
 }
 
 Columns Stepper::take(const std::vector<int>& index) {
-    Columns x = all_;
+    Columns x = columns_;
     x.k = int(index.size());
-    if (all_.dense) {
+    if (columns_.dense) {
         dense_.resize(index.size());
-        for (size_t c = 0; c < index.size(); ++c) dense_[c] = all_.dense[index[c]];
+        for (size_t c = 0; c < index.size(); ++c) dense_[c] = columns_.dense[index[c]];
         x.dense = dense_.data();
         return x;
     }
     values_.resize(index.size()), rows_.resize(index.size()), counts_.resize(index.size());
     center_.resize(index.size()), scale_.resize(index.size());
     for (size_t c = 0; c < index.size(); ++c) {
-        values_[c] = all_.values[index[c]], rows_[c] = all_.rows[index[c]], counts_[c] = all_.counts[index[c]];
-        center_[c] = all_.center[index[c]], scale_[c] = all_.scale[index[c]];
+        const int j = index[c];
+        values_[c] = columns_.values[j], rows_[c] = columns_.rows[j], counts_[c] = columns_.counts[j];
+        center_[c] = columns_.center[j], scale_[c] = columns_.scale[j];
     }
     x.values = values_.data(), x.rows = rows_.data(), x.counts = counts_.data();
     x.center = center_.data(), x.scale = scale_.data();
+    return x;
+}
+
+// Columns of the Gram matrix: those of `live` on the rows of `live` (compact), or on all rows.
+Columns Stepper::gram_columns(const std::vector<int>& live, bool compact) {
+    const size_t k = live.size();
+    if (compact && gram_index_ != live) {
+        gram_index_ = live;
+        gram_live_.resize(k * k);
+        for (size_t c = 0; c < k; ++c)
+            for (size_t i = 0; i < k; ++i) gram_live_[c * k + i] = gram_.matrix[live[c] * gram_.stride + live[i]];
+    }
+    gram_pointers_.resize(k);
+    for (size_t c = 0; c < k; ++c)
+        gram_pointers_[c] = compact ? &gram_live_[c * k] : gram_.matrix + live[c] * gram_.stride;
+    Columns x{};
+    x.n = compact ? long(k) : m_, x.k = int(k), x.dense = gram_pointers_.data();
     return x;
 }
 
@@ -181,18 +207,73 @@ bool Stepper::above_rounding(double value) const {
     return !(value <= state.value + kRounding * (std::abs(state.value) + 1e-3));
 }
 
-void Stepper::locate_eta() {
-    penalty_.entry(state.z.data(), entry_now_.data());
-    std::vector<int> active;
+std::vector<int> Stepper::active(const std::vector<double>& z, std::vector<double>& entry) {
+    penalty_.entry(z.data(), entry.data());
+    std::vector<int> index;
     for (int j = 0; j < m_; ++j)
         for (int l = 0; l < q_; ++l)
-            if (entry_now_[size_t(l) * m_ + j] < 0) {
-                active.push_back(j);
+            if (entry[size_t(l) * m_ + j] < 0) {
+                index.push_back(j);
                 break;
             }
-    gather(active, state.z, z_live_);
-    penalty_.primal(active, z_live_.data(), kappa_, beta_.data());
-    k_->gradient(take(active), data_, state.alpha.data(), beta_.data(), state.eta.data(), r_.data(), g_.data(), false);
+    return index;
+}
+
+void Stepper::begin() {
+    if (gram_.matrix) {
+        t_base_ = state.t;
+        R_base_ = state.R;
+        state.alpha_integral = 0;
+        std::fill(state.beta_integral.begin(), state.beta_integral.end(), 0.0);
+        return;
+    }
+    const auto index = active(state.z, entry_now_);
+    gather(index, state.z, z_live_);
+    penalty_.primal(index, z_live_.data(), kappa_, beta_.data());
+    k_->predict(take(index), data_, state.alpha.data(), beta_.data(), state.eta.data());
+}
+
+void Stepper::update_rows() {
+    if (!gram_.matrix) return;
+    const double none = 0;
+    Data plain = data_;
+    plain.offset = nullptr;
+    std::vector<int> moved;
+    for (int j = 0; j < m_; ++j)
+        if (state.beta_integral[j] != 0) moved.push_back(j);
+    gather(moved, state.beta_integral, beta_);
+    k_->predict(take(moved), plain, &none, beta_.data(), u_.data());
+    const double past = state.t - t_base_;
+    for (long i = 0; i < n_; ++i)
+        state.R[i] = R_base_[i] + data_.w[i] * (u_[i] + state.alpha_integral - y_[i] * past);
+    const auto index = active(state.z, entry_now_);
+    gather(index, state.z, z_live_);
+    penalty_.primal(index, z_live_.data(), kappa_, beta_.data());
+    k_->predict(take(index), plain, state.alpha.data(), beta_.data(), u_.data());
+    for (long i = 0; i < n_; ++i) state.residual[i] = data_.w[i] * (u_[i] - y_[i]);
+}
+
+// Loss and slopes of the live columns and the intercept (into g_, negated, and `slope`); rows only without a Gram matrix.
+double Stepper::evaluate(const std::vector<int>& live, const double* alpha, const double* beta, double* eta, double* r,
+                         double* slope, bool want_value) {
+    if (!gram_.matrix) {
+        const double value = k_->gradient(take(live), data_, alpha, beta, eta, r, g_.data(), want_value);
+        alpha_slope(r, slope);
+        return value;
+    }
+    const double none = 0, a = alpha[0];
+    Data one = data_;
+    one.offset = nullptr;
+    k_->predict(gram_columns(live, true), one, &none, beta, g_.data());
+    double quadratic = 0, linear = 0, mean = 0;
+    for (size_t c = 0; c < live.size(); ++c) {
+        quadratic += beta[c] * g_[c];
+        linear += beta[c] * gram_.target[live[c]];
+        mean += beta[c] * gram_.mean[live[c]];
+        g_[c] += a * gram_.mean[live[c]] - gram_.target[live[c]];
+    }
+    slope[0] = intercept_ ? -kappa_ * (a + mean - gram_.y_mean) : 0.0;
+    return 0.5 * (gram_.y_square + quadratic + a * a) - linear + a * (mean - gram_.y_mean);
 }
 
 void Stepper::step() {
@@ -202,34 +283,42 @@ void Stepper::step() {
         adaptive_step();
 }
 
+// Make the new state the present one.
+void Stepper::commit() {
+    if (gram_.matrix) {  // rows are brought up to date on demand: both states share theirs
+        std::swap(state.R, next_.R);
+        std::swap(state.residual, next_.residual);
+    }
+    std::swap(state, next_);
+}
+
 // The three lines.
 void Stepper::fixed_step() {
     const double h = fixed_;
+    if (gram_.matrix) {
+        const auto before = active(state.z, entry_now_);
+        gather(before, state.z, z_live_);
+        penalty_.primal(before, z_live_.data(), kappa_, beta_.data());
+        next_.beta_integral = state.beta_integral;
+        for (size_t c = 0; c < before.size(); ++c) next_.beta_integral[before[c]] += h * beta_[c];
+        next_.alpha_integral = state.alpha_integral + h * state.alpha[0];
+    } else {
+        for (size_t i = 0; i < state.R.size(); ++i) next_.R[i] = state.R[i] + h * state.residual[i];
+    }
     for (int l = 0; l < q_; ++l) next_.alpha[l] = state.alpha[l] + h * state.alpha_slope[l];
     for (size_t i = 0; i < state.z.size(); ++i) next_.z[i] = state.z[i] + h * state.slope[i];
-    for (size_t i = 0; i < state.R.size(); ++i) next_.R[i] = state.R[i] + h * state.residual[i];
-    std::vector<int> active, rest;
-    penalty_.entry(next_.z.data(), entry_then_.data());
-    for (int j = 0; j < m_; ++j) {
-        bool any = false;
-        for (int l = 0; l < q_; ++l) any = any || entry_then_[size_t(l) * m_ + j] < 0;
-        (any ? active : rest).push_back(j);
-    }
-    gather(active, next_.z, z_live_);
-    penalty_.primal(active, z_live_.data(), kappa_, beta_.data());
-    next_.value = k_->gradient(take(active), data_, next_.alpha.data(), beta_.data(), next_.eta.data(),
-                               next_.residual.data(), g_.data(), true);
-    for (int l = 0; l < q_; ++l)
-        for (size_t c = 0; c < active.size(); ++c)
-            next_.slope[size_t(l) * m_ + active[c]] = -g_[l * active.size() + c];
-    k_->dots(take(rest), q_, next_.residual.data(), next_.residual.data(), a_.data(), b_.data());
-    for (int l = 0; l < q_; ++l)
-        for (size_t c = 0; c < rest.size(); ++c) next_.slope[size_t(l) * m_ + rest[c]] = -a_[l * rest.size() + c];
-    alpha_slope(next_.residual.data(), next_.alpha_slope.data());
+    const auto live = active(next_.z, entry_then_);
+    gather(live, next_.z, z1_);
+    penalty_.primal(live, z1_.data(), kappa_, beta_.data());
+    next_.value = evaluate(live, next_.alpha.data(), beta_.data(), next_.eta.data(), next_.residual.data(),
+                           next_.alpha_slope.data(), true);
     next_.t = state.t + h;
+    moved_ = next_.z;  // finish() fills in the columns at rest by quadrature; here they moved like all others
+    finish(live, h);
+    std::swap(moved_, next_.z);
     if (above_rounding(next_.value)) {
         std::vector<char> support(m_, 0);
-        for (int j : active) support[j] = 1;
+        for (int j : live) support[j] = 1;
         std::vector<double> direction = state.direction;
         const double rate = curvature_rate(support, 50, direction);
         const double largest = 2.0 / (kappa_ * rate);
@@ -239,8 +328,8 @@ void Stepper::fixed_step() {
     next_.rate = state.rate, next_.age = state.age;
     next_.gradients = state.gradients + 1;
     next_.products = state.products + 2 * m_;
-    std::swap(next_.direction, state.direction);
-    std::swap(state, next_);
+    next_.direction = state.direction;
+    commit();
 }
 
 // Shorten a step to end just after the first expected entry, and tell which columns enter.
@@ -326,76 +415,119 @@ void Stepper::adaptive_step() {
         next_.h = h * std::min(3.0, std::max(0.3, kSafety / std::cbrt(std::max(worst, 1e-6))));
         next_.reach = reach;
         next_.gradients = gradients, next_.products = products;
-        std::swap(state, next_);
+        commit();
         return;
     }
 }
 
 bool Stepper::chebyshev_step(double h, int stages, const std::vector<int>& live) {
     const Stages& c = stages_of(stages);
-    const size_t k = live.size(), size = k * q_, rows = size_t(n_) * q_;
-    const Columns x = take(live);
+    const size_t k = live.size(), size = k * q_, rows = gram_.matrix ? 0 : size_t(n_) * q_;
     gather(live, state.z, z_live_);
     gather(live, state.slope, slope_live_);
     alpha2_ = state.alpha;
     std::copy_n(z_live_.begin(), size, z2_.begin());
-    std::copy(state.R.begin(), state.R.end(), R2_.begin());
     for (int l = 0; l < q_; ++l) alpha1_[l] = state.alpha[l] + c.first * h * state.alpha_slope[l];
     for (size_t i = 0; i < size; ++i) z1_[i] = z_live_[i] + c.first * h * slope_live_[i];
-    for (size_t i = 0; i < rows; ++i) R1_[i] = state.R[i] + c.first * h * state.residual[i];
-    std::vector<double> speed(q_);
+    if (gram_.matrix) {  // integrals of (beta, alpha) over the step
+        penalty_.primal(live, z_live_.data(), kappa_, beta0_.data());
+        beta0_[k] = state.alpha[0];
+        std::fill_n(integral2_.begin(), k + 1, 0.0);
+        for (size_t i = 0; i <= k; ++i) integral1_[i] = c.first * h * beta0_[i];
+    } else {
+        std::copy(state.R.begin(), state.R.end(), R2_.begin());
+        for (size_t i = 0; i < rows; ++i) R1_[i] = state.R[i] + c.first * h * state.residual[i];
+    }
     for (int j = 2; j <= stages; ++j) {
         penalty_.primal(live, z1_.data(), kappa_, beta_.data());
-        k_->gradient(x, data_, alpha1_.data(), beta_.data(), next_.eta.data(), r_.data(), g_.data(), false);
-        alpha_slope(r_.data(), speed.data());
+        evaluate(live, alpha1_.data(), beta_.data(), next_.eta.data(), r_.data(), speed_.data(), false);
         double finite = 0;
         for (size_t i = 0; i < size; ++i) finite += g_[i];
-        for (int l = 0; l < q_; ++l) finite += speed[l];
+        for (int l = 0; l < q_; ++l) finite += speed_[l];
         if (!std::isfinite(finite)) return false;
         const double keep = 1 - c.mu[j] - c.nu[j];
+        if (gram_.matrix) {
+            for (size_t i = 0; i <= k; ++i) {
+                const double now = i < k ? beta_[i] : alpha1_[0];
+                integral2_[i] = c.mu[j] * integral1_[i] + c.nu[j] * integral2_[i] +
+                                h * (c.mu1[j] * now + c.gamma[j] * beta0_[i]);
+            }
+            std::swap(integral1_, integral2_);
+        } else {
+            const double cr[5] = {keep, c.mu[j], c.nu[j], h * c.mu1[j], h * c.gamma[j]};
+            const double* ar[5] = {state.R.data(), R1_.data(), R2_.data(), r_.data(), state.residual.data()};
+            k_->combine(long(rows), cr, ar, R2_.data());
+            std::swap(R1_, R2_);
+        }
         for (int l = 0; l < q_; ++l)
             alpha2_[l] = keep * state.alpha[l] + c.mu[j] * alpha1_[l] + c.nu[j] * alpha2_[l] +
-                         h * (c.mu1[j] * speed[l] + c.gamma[j] * state.alpha_slope[l]);
+                         h * (c.mu1[j] * speed_[l] + c.gamma[j] * state.alpha_slope[l]);
         // The new stage overwrites the one before the last.
         const double cz[5] = {keep, c.mu[j], c.nu[j], -h * c.mu1[j], h * c.gamma[j]};
         const double* az[5] = {z_live_.data(), z1_.data(), z2_.data(), g_.data(), slope_live_.data()};
         k_->combine(long(size), cz, az, z2_.data());
-        const double cr[5] = {keep, c.mu[j], c.nu[j], h * c.mu1[j], h * c.gamma[j]};
-        const double* ar[5] = {state.R.data(), R1_.data(), R2_.data(), r_.data(), state.residual.data()};
-        k_->combine(long(rows), cr, ar, R2_.data());
-        std::swap(alpha1_, alpha2_), std::swap(z1_, z2_), std::swap(R1_, R2_);
+        std::swap(alpha1_, alpha2_), std::swap(z1_, z2_);
     }
     penalty_.primal(live, z1_.data(), kappa_, beta_.data());
-    next_.value = k_->gradient(x, data_, alpha1_.data(), beta_.data(), next_.eta.data(), next_.residual.data(),
-                               g_.data(), true);
+    next_.value = evaluate(live, alpha1_.data(), beta_.data(), next_.eta.data(), next_.residual.data(),
+                           next_.alpha_slope.data(), true);
     if (!std::isfinite(next_.value)) return false;
     next_.t = state.t + h;
     next_.alpha = alpha1_;
-    alpha_slope(next_.residual.data(), next_.alpha_slope.data());
-    std::swap(next_.R, R1_);
-    std::vector<int> rest;
-    for (int j = 0, i = 0; j < m_; ++j) {
-        if (i < int(k) && live[i] == j)
-            ++i;
-        else
-            rest.push_back(j);
+    if (gram_.matrix) {
+        next_.beta_integral = state.beta_integral;
+        for (size_t i = 0; i < k; ++i) next_.beta_integral[live[i]] += integral1_[i];
+        next_.alpha_integral = state.alpha_integral + integral1_[k];
+    } else {
+        std::swap(next_.R, R1_);
+    }
+    finish(live, h);
+    return true;
+}
+
+// z and slopes of all columns at the new state: live ones from z1_ and g_, the others by quadrature.
+void Stepper::finish(const std::vector<int>& live, double h) {
+    const size_t k = live.size();
+    if (gram_.matrix)
+        gram_finish(live, h);
+    else if (k < size_t(m_)) {
+        std::vector<int> rest;
+        for (int j = 0, i = 0; j < m_; ++j) {
+            if (i < int(k) && live[i] == j)
+                ++i;
+            else
+                rest.push_back(j);
+        }
+        for (size_t i = 0; i < state.R.size(); ++i) dR_[i] = next_.R[i] - state.R[i];
+        k_->dots(take(rest), q_, dR_.data(), next_.residual.data(), a_.data(), b_.data());
+        for (int l = 0; l < q_; ++l)
+            for (size_t c = 0; c < rest.size(); ++c) {
+                const size_t i = size_t(l) * m_ + rest[c];
+                next_.z[i] = state.z[i] - a_[l * rest.size() + c];
+                next_.slope[i] = -b_[l * rest.size() + c];
+            }
     }
     for (int l = 0; l < q_; ++l)
         for (size_t i = 0; i < k; ++i) {
             next_.z[size_t(l) * m_ + live[i]] = z1_[l * k + i];
             next_.slope[size_t(l) * m_ + live[i]] = -g_[l * k + i];
         }
-    if (!rest.empty()) {
-        for (size_t i = 0; i < rows; ++i) dR_[i] = next_.R[i] - state.R[i];
-        k_->dots(take(rest), q_, dR_.data(), next_.residual.data(), a_.data(), b_.data());
-        for (int l = 0; l < q_; ++l)
-            for (size_t c2 = 0; c2 < rest.size(); ++c2) {
-                const size_t i = size_t(l) * m_ + rest[c2];
-                next_.z[i] = state.z[i] - a_[l * rest.size() + c2];
-                next_.slope[i] = -b_[l * rest.size() + c2];
-            }
-    }
-    return true;
+}
+
+void Stepper::gram_finish(const std::vector<int>& live, double h) {
+    const Columns x = gram_columns(live, false);
+    const double none = 0;
+    Data one = data_;
+    one.offset = nullptr;
+    const double past = next_.alpha_integral - state.alpha_integral;
+    k_->predict(x, one, &none, beta_.data(), over_all_.data());
+    for (int j = 0; j < m_; ++j)
+        next_.slope[j] = gram_.target[j] - next_.alpha[0] * gram_.mean[j] - over_all_[j];
+    for (size_t i = 0; i < live.size(); ++i)
+        v_[i] = next_.beta_integral[live[i]] - state.beta_integral[live[i]];
+    k_->predict(x, one, &none, v_.data(), over_all_.data());
+    for (int j = 0; j < m_; ++j)
+        next_.z[j] = state.z[j] + h * gram_.target[j] - past * gram_.mean[j] - over_all_[j];
 }
 
 double Stepper::error(double h, const std::vector<int>& live) {
@@ -422,8 +554,8 @@ double Stepper::curvature_rate(std::vector<char> columns, int iterations, std::v
     for (int j = 0; j < m_; ++j)
         if (columns[j]) index.push_back(j);
     const size_t size = index.size() * q_;
-    const Columns x = take(index);
-    k_->curvature(data_, n_, state.eta.data(), h_.data());
+    const Columns x = gram_.matrix ? gram_columns(index, true) : take(index);
+    if (!gram_.matrix) k_->curvature(data_, n_, state.eta.data(), h_.data());
     gather(index, direction, v_);
     double largest = 1e-3, rate = 0;
     for (size_t i = 0; i < size; ++i) largest = std::max(largest, std::abs(v_[i]));
@@ -435,7 +567,19 @@ double Stepper::curvature_rate(std::vector<char> columns, int iterations, std::v
         if (!(norm > 0)) break;
         for (size_t i = 0; i < size; ++i) v_[i] /= norm;
         for (auto& v : v0) v /= norm;
-        k_->bend(x, data_, h_.data(), v0.data(), v_.data(), u_.data(), g_.data(), g0.data());
+        if (gram_.matrix) {
+            const double none = 0;
+            Data one = data_;
+            one.offset = nullptr;
+            k_->predict(x, one, &none, v_.data(), g_.data());
+            g0[0] = v0[0];
+            for (size_t i = 0; i < size; ++i) {
+                g_[i] += v0[0] * gram_.mean[index[i]];
+                g0[0] += v_[i] * gram_.mean[index[i]];
+            }
+        } else {
+            k_->bend(x, data_, h_.data(), v0.data(), v_.data(), u_.data(), g_.data(), g0.data());
+        }
         std::copy_n(g_.begin(), size, v_.begin());
         for (int l = 0; l < q_; ++l) v0[l] = intercept_ ? g0[l] : 0.0;
         rate = std::sqrt(norm2(v_, size) + norm2(v0, q_));

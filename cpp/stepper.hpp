@@ -31,7 +31,19 @@ struct State {
     double t = 0, value = 0, h = 0, reach = 0, rate = 0;
     int age = 0;
     std::vector<double> alpha, alpha_slope, z, slope, R, residual, eta, direction;
+    // With a Gram matrix the integral of the coefficients stands for R, and eta is not kept.
+    double alpha_integral = 0;
+    std::vector<double> beta_integral;
     long gradients = 0, products = 0;
+};
+
+// Squared loss only: with the Gram matrix of the columns a gradient costs no pass over the rows.
+struct Gram {
+    const double* matrix = nullptr;  // (m, stride) of which m x m is X'WX, or null
+    long stride = 0;
+    const double* mean = nullptr;    // (m) X'w
+    const double* target = nullptr;  // (m) X'W(y - offset)
+    double y_mean = 0, y_square = 0;
 };
 
 struct Unstable {
@@ -44,16 +56,24 @@ struct Stalled {
 class Stepper {
    public:
     Stepper(const Kernels* kernels, const Data& data, const Columns& columns, Penalty penalty, double kappa,
-            bool fit_intercept, double fixed_step, double tol);
+            bool fit_intercept, double fixed_step, double tol, const Gram& gram);
 
     State state;
-    void locate_eta();  // after a new state was set
-    void step();        // throws Unstable or Stalled
+    void begin();        // after a new state was set
+    void step();         // throws Unstable or Stalled
+    void update_rows();  // bring R and residual up to the state
 
    private:
     void fixed_step();
+    void commit();
     void adaptive_step();
     bool chebyshev_step(double h, int stages, const std::vector<int>& live);
+    double evaluate(const std::vector<int>& live, const double* alpha, const double* beta, double* eta, double* r,
+                    double* slope, bool want_value);
+    void finish(const std::vector<int>& live, double h);
+    void gram_finish(const std::vector<int>& live, double h);
+    Columns gram_columns(const std::vector<int>& live, bool compact);
+    std::vector<int> active(const std::vector<double>& z, std::vector<double>& entry);
     double error(double h, const std::vector<int>& live);
     double curvature_rate(std::vector<char> columns, int iterations, std::vector<double>& direction);
     double shorten_to_entry(double h, double slack, std::vector<char>& entering);
@@ -65,14 +85,19 @@ class Stepper {
 
     const Kernels* k_;
     Data data_;
-    Columns all_;
+    Columns columns_;
     Penalty penalty_;
+    Gram gram_;
     double kappa_, fixed_, tol_;
     bool intercept_;
     long n_;
     int m_, q_;
 
     State next_;
+    double t_base_ = 0;
+    std::vector<double> R_base_, y_, gram_live_, over_all_, integral1_, integral2_, beta0_, speed_;
+    std::vector<int> gram_index_;
+    std::vector<const double*> gram_pointers_;
     std::vector<double> entry_now_, entry_then_, moved_, beta_, g_, r_, h_, v_, u_, a_, b_, dR_, z_live_, slope_live_;
     std::vector<double> z1_, z2_, R1_, R2_, alpha1_, alpha2_;
     std::vector<const double*> dense_, values_;

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from bregpath import losses as losses
     from bregpath import penalties as penalties
     from bregpath import plots as plots
+    from bregpath.estimators import BregmanClassifier as BregmanClassifier
+    from bregpath.estimators import BregmanRegressor as BregmanRegressor
     from bregpath.flow.stop import Progress as Progress
     from bregpath.flow.stop import Result as Result
     from bregpath.flow.stop import StopAtDevianceRatio as StopAtDevianceRatio
@@ -24,17 +26,25 @@ if TYPE_CHECKING:
     from bregpath.path import Path as Path
     from bregpath.path import Point as Point
     from bregpath.path_file import load_path as load_path
+    from bregpath.selection import Selection as Selection
+    from bregpath.selection import cross_validate as cross_validate
+    from bregpath.selection import information_criterion as information_criterion
     from bregpath.trace import trace_path as trace_path
 
 _HOME = {
+    "BregmanClassifier": "bregpath.estimators",
+    "BregmanRegressor": "bregpath.estimators",
     "Path": "bregpath.path",
     "Point": "bregpath.path",
     "Progress": "bregpath.flow.stop",
     "Result": "bregpath.flow.stop",
+    "Selection": "bregpath.selection",
     "StopAtDevianceRatio": "bregpath.flow.stop",
     "StopAtTime": "bregpath.flow.stop",
     "StopAtVariables": "bregpath.flow.stop",
     "StopWhenWorse": "bregpath.flow.stop",
+    "cross_validate": "bregpath.selection",
+    "information_criterion": "bregpath.selection",
     "load_path": "bregpath.path_file",
     "trace_path": "bregpath.trace",
 }

@@ -286,13 +286,11 @@ class _Run:
         """Loss at times on the path."""
         problem, q = self.problem, self.problem.n_outputs
         points = [trajectory.at(t) for t in times]
-        order = np.array(trajectory.order, dtype=int)
-        position = {int(j): i for i, j in enumerate(order)}
-        beta = np.zeros((len(order), len(times), q))
+        used = np.unique(np.concatenate([columns for _, columns, _ in points]))
+        beta = np.zeros((len(used), len(times), q))
         for i, (_, columns, values) in enumerate(points):
-            beta[[position[int(j)] for j in columns], i] = values
-        eta = problem.design.matvec(beta.reshape(len(order), -1), order) if len(order) else 0.0
-        eta = np.reshape(eta + np.zeros((problem.design.shape[0], len(times) * q)), (-1, len(times), q))
+            beta[np.searchsorted(used, columns), i] = values
+        eta = problem.design.matvec(beta.reshape(len(used), -1), used).reshape(-1, len(times), q)
         return np.array([problem.value(eta[:, i] + alpha + problem.offset) for i, (alpha, _, _) in enumerate(points)])
 
 

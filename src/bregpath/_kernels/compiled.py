@@ -76,8 +76,10 @@ def _stepper(system: System) -> Any:
 
 def _make_stepper(system: System) -> Any:
     problem, penalty, block = system.problem, system.penalty, system.block
-    parts: dict[str, Any] = dict.fromkeys(("dense", "values", "indices", "indptr", "center", "scale"))
-    parts.update(block.arrays())
+    names = ("dense", "values", "indices", "indptr", "center", "scale", "gram", "gram_mean", "gram_target")
+    parts: dict[str, Any] = {**dict.fromkeys(names), "y_mean": 0.0, "y_square": 0.0, **block.arrays()}
+    if system.gram is not None:
+        parts.update(system.gram.arrays())
     groups = getattr(penalty, "groups", None)
     return _core.Stepper(
         loss=type(problem.loss).compiled_id,

@@ -68,6 +68,7 @@ class System:
     penalty: Any  # the penalty on the working columns
     step: float | None  # fixed step, or None for adaptive ones
     tol: float
+    gram: Any = None  # see bregpath.flow.gram.GramMatrix; the reference does without
     cache: Any = None  # what the compiled core made of it
 
 
