@@ -140,9 +140,10 @@ Stepper::Stepper(const Kernels* kernels, const Data& data, const Columns& column
         v->assign(cols, 0.0);
     state.R.assign(rows, 0.0), state.residual.assign(rows, 0.0);
     if (gram_.matrix) {
-        for (auto* v : {&state.beta_integral, &next_.beta_integral, &over_all_, &integral1_, &integral2_, &beta0_})
+        for (auto* v : {&state.beta_integral, &next_.beta_integral, &integral1_, &integral2_, &beta0_})
             v->assign(m_ + 1, 0.0);
-        R_base_.assign(rows, 0.0), u_.assign(rows, 0.0);
+        over_all_.assign(2 * size_t(m_), 0.0), pair_.assign(2 * size_t(m_), 0.0), position_.assign(m_, -1);
+        R_base_.assign(rows, 0.0), u_.assign(2 * rows, 0.0);
         y_.assign(data_.y, data_.y + n_);
         for (long i = 0; data_.offset && i < n_; ++i) y_[i] -= data_.offset[i];
     } else {
@@ -172,21 +173,45 @@ Columns Stepper::take(const std::vector<int>& index) {
     return x;
 }
 
-// Columns of the Gram matrix: those of `live` on the rows of `live` (compact), or on all rows.
-Columns Stepper::gram_columns(const std::vector<int>& live, bool compact) {
-    const size_t k = live.size();
-    if (compact && gram_index_ != live) {
-        gram_index_ = live;
-        gram_live_.resize(k * k);
-        for (size_t c = 0; c < k; ++c)
-            for (size_t i = 0; i < k; ++i) gram_live_[c * k + i] = gram_.matrix[live[c] * gram_.stride + live[i]];
+// Gram matrix times coefficients of the `live` columns (`count` sets of them), on the rows of all columns.
+void Stepper::gram_product(const std::vector<int>& live, int count, const double* beta, double* out) {
+    gram_pointers_.resize(live.size());
+    for (size_t c = 0; c < live.size(); ++c) gram_pointers_[c] = gram_.matrix + live[c] * gram_.stride;
+    multiply(gram_pointers_, m_, count, beta, out);
+}
+
+// The same on the rows of the live columns only. A compact copy of the part of the matrix that was ever used is kept,
+// unless it is most of the matrix.
+void Stepper::gram_product_live(const std::vector<int>& live, const double* beta, double* out) {
+    for (int j : live) {
+        if (position_[j] >= 0) continue;
+        position_[j] = int(used_.size());
+        used_.push_back(j);
+        if (used_.size() > room_) {
+            room_ = std::max<size_t>(64, 2 * used_.size());
+            compact_.assign(room_ * room_, 0.0);
+            for (size_t c = 0; c < used_.size(); ++c)
+                for (size_t i = 0; i < used_.size(); ++i)
+                    compact_[c * room_ + i] = gram_.matrix[used_[c] * gram_.stride + used_[i]];
+        }
+        const size_t last = used_.size() - 1;
+        for (size_t i = 0; i <= last; ++i)
+            compact_[last * room_ + i] = compact_[i * room_ + last] = gram_.matrix[j * gram_.stride + used_[i]];
     }
-    gram_pointers_.resize(k);
-    for (size_t c = 0; c < k; ++c)
-        gram_pointers_[c] = compact ? &gram_live_[c * k] : gram_.matrix + live[c] * gram_.stride;
+    gram_pointers_.resize(live.size());
+    for (size_t c = 0; c < live.size(); ++c) gram_pointers_[c] = &compact_[position_[live[c]] * room_];
+    multiply(gram_pointers_, long(used_.size()), 1, beta, over_all_.data());
+    for (size_t c = 0; c < live.size(); ++c) out[c] = over_all_[position_[live[c]]];
+}
+
+void Stepper::multiply(const std::vector<const double*>& columns, long rows, int count, const double* beta,
+                       double* out) const {
+    static const double none[2] = {0, 0};
     Columns x{};
-    x.n = compact ? long(k) : m_, x.k = int(k), x.dense = gram_pointers_.data();
-    return x;
+    x.n = rows, x.k = int(columns.size()), x.dense = columns.data();
+    Data plain{};
+    plain.q = count;
+    k_->predict(x, plain, none, beta, out);
 }
 
 void Stepper::gather(const std::vector<int>& index, const std::vector<double>& from, std::vector<double>& to) const {
@@ -235,22 +260,23 @@ void Stepper::begin() {
 
 void Stepper::update_rows() {
     if (!gram_.matrix) return;
-    const double none = 0;
-    Data plain = data_;
-    plain.offset = nullptr;
-    std::vector<int> moved;
+    penalty_.entry(state.z.data(), entry_now_.data());
+    std::vector<int> index;
     for (int j = 0; j < m_; ++j)
-        if (state.beta_integral[j] != 0) moved.push_back(j);
-    gather(moved, state.beta_integral, beta_);
-    k_->predict(take(moved), plain, &none, beta_.data(), u_.data());
-    const double past = state.t - t_base_;
-    for (long i = 0; i < n_; ++i)
-        state.R[i] = R_base_[i] + data_.w[i] * (u_[i] + state.alpha_integral - y_[i] * past);
-    const auto index = active(state.z, entry_now_);
+        if (state.beta_integral[j] != 0 || entry_now_[j] < 0) index.push_back(j);
+    const size_t k = index.size();
     gather(index, state.z, z_live_);
-    penalty_.primal(index, z_live_.data(), kappa_, beta_.data());
-    k_->predict(take(index), plain, state.alpha.data(), beta_.data(), u_.data());
-    for (long i = 0; i < n_; ++i) state.residual[i] = data_.w[i] * (u_[i] - y_[i]);
+    penalty_.primal(index, z_live_.data(), kappa_, pair_.data());
+    for (size_t c = 0; c < k; ++c) pair_[k + c] = state.beta_integral[index[c]];
+    Data plain{};
+    plain.q = 2;
+    const double start[2] = {state.alpha[0], state.alpha_integral};
+    k_->predict(take(index), plain, start, pair_.data(), u_.data());
+    const double past = state.t - t_base_;
+    for (long i = 0; i < n_; ++i) {
+        state.residual[i] = data_.w[i] * (u_[i] - y_[i]);
+        state.R[i] = R_base_[i] + data_.w[i] * (u_[n_ + i] - y_[i] * past);
+    }
 }
 
 // Loss and slopes of the live columns and the intercept (into g_, negated, and `slope`); rows only without a Gram matrix.
@@ -261,10 +287,8 @@ double Stepper::evaluate(const std::vector<int>& live, const double* alpha, cons
         alpha_slope(r, slope);
         return value;
     }
-    const double none = 0, a = alpha[0];
-    Data one = data_;
-    one.offset = nullptr;
-    k_->predict(gram_columns(live, true), one, &none, beta, g_.data());
+    const double a = alpha[0];
+    gram_product_live(live, beta, g_.data());
     double quadratic = 0, linear = 0, mean = 0;
     for (size_t c = 0; c < live.size(); ++c) {
         quadratic += beta[c] * g_[c];
@@ -515,19 +539,15 @@ void Stepper::finish(const std::vector<int>& live, double h) {
 }
 
 void Stepper::gram_finish(const std::vector<int>& live, double h) {
-    const Columns x = gram_columns(live, false);
-    const double none = 0;
-    Data one = data_;
-    one.offset = nullptr;
+    const size_t k = live.size();
+    std::copy_n(beta_.begin(), k, pair_.begin());
+    for (size_t i = 0; i < k; ++i) pair_[k + i] = next_.beta_integral[live[i]] - state.beta_integral[live[i]];
+    gram_product(live, 2, pair_.data(), over_all_.data());
     const double past = next_.alpha_integral - state.alpha_integral;
-    k_->predict(x, one, &none, beta_.data(), over_all_.data());
-    for (int j = 0; j < m_; ++j)
+    for (int j = 0; j < m_; ++j) {
         next_.slope[j] = gram_.target[j] - next_.alpha[0] * gram_.mean[j] - over_all_[j];
-    for (size_t i = 0; i < live.size(); ++i)
-        v_[i] = next_.beta_integral[live[i]] - state.beta_integral[live[i]];
-    k_->predict(x, one, &none, v_.data(), over_all_.data());
-    for (int j = 0; j < m_; ++j)
-        next_.z[j] = state.z[j] + h * gram_.target[j] - past * gram_.mean[j] - over_all_[j];
+        next_.z[j] = state.z[j] + h * gram_.target[j] - past * gram_.mean[j] - over_all_[m_ + j];
+    }
 }
 
 double Stepper::error(double h, const std::vector<int>& live) {
@@ -554,7 +574,6 @@ double Stepper::curvature_rate(std::vector<char> columns, int iterations, std::v
     for (int j = 0; j < m_; ++j)
         if (columns[j]) index.push_back(j);
     const size_t size = index.size() * q_;
-    const Columns x = gram_.matrix ? gram_columns(index, true) : take(index);
     if (!gram_.matrix) k_->curvature(data_, n_, state.eta.data(), h_.data());
     gather(index, direction, v_);
     double largest = 1e-3, rate = 0;
@@ -568,17 +587,14 @@ double Stepper::curvature_rate(std::vector<char> columns, int iterations, std::v
         for (size_t i = 0; i < size; ++i) v_[i] /= norm;
         for (auto& v : v0) v /= norm;
         if (gram_.matrix) {
-            const double none = 0;
-            Data one = data_;
-            one.offset = nullptr;
-            k_->predict(x, one, &none, v_.data(), g_.data());
+            gram_product_live(index, v_.data(), g_.data());
             g0[0] = v0[0];
             for (size_t i = 0; i < size; ++i) {
                 g_[i] += v0[0] * gram_.mean[index[i]];
                 g0[0] += v_[i] * gram_.mean[index[i]];
             }
         } else {
-            k_->bend(x, data_, h_.data(), v0.data(), v_.data(), u_.data(), g_.data(), g0.data());
+            k_->bend(take(index), data_, h_.data(), v0.data(), v_.data(), u_.data(), g_.data(), g0.data());
         }
         std::copy_n(g_.begin(), size, v_.begin());
         for (int l = 0; l < q_; ++l) v0[l] = intercept_ ? g0[l] : 0.0;

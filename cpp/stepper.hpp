@@ -1,6 +1,7 @@
 // Blocks of steps on a working set of columns: the compiled twin of _kernels/reference.py, which explains them.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "kernels.hpp"
@@ -72,7 +73,10 @@ class Stepper {
                     double* slope, bool want_value);
     void finish(const std::vector<int>& live, double h);
     void gram_finish(const std::vector<int>& live, double h);
-    Columns gram_columns(const std::vector<int>& live, bool compact);
+    void gram_product(const std::vector<int>& live, int count, const double* beta, double* out);
+    void gram_product_live(const std::vector<int>& live, const double* beta, double* out);
+    void multiply(const std::vector<const double*>& columns, long rows, int count, const double* beta,
+                  double* out) const;
     std::vector<int> active(const std::vector<double>& z, std::vector<double>& entry);
     double error(double h, const std::vector<int>& live);
     double curvature_rate(std::vector<char> columns, int iterations, std::vector<double>& direction);
@@ -95,8 +99,9 @@ class Stepper {
 
     State next_;
     double t_base_ = 0;
-    std::vector<double> R_base_, y_, gram_live_, over_all_, integral1_, integral2_, beta0_, speed_;
-    std::vector<int> gram_index_;
+    std::vector<double> R_base_, y_, compact_, pair_, over_all_, integral1_, integral2_, beta0_, speed_;
+    std::vector<int> used_, position_;
+    std::size_t room_ = 0;
     std::vector<const double*> gram_pointers_;
     std::vector<double> entry_now_, entry_then_, moved_, beta_, g_, r_, h_, v_, u_, a_, b_, dR_, z_live_, slope_live_;
     std::vector<double> z1_, z2_, R1_, R2_, alpha1_, alpha2_;
