@@ -173,6 +173,20 @@ class PyStepper {
         return nb::make_tuple(done, trouble, largest);
     }
 
+    // Loss at coefficients (T, m, q) and intercepts (T, q).
+    void values(Matrix alpha, nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::cpu> beta, Out out) {
+        const size_t cols = size_t(m_) * q_;
+        const double *pa = alpha.data(), *pb = beta.data();
+        double* result = out.data();
+        const long times = long(alpha.shape(0));
+        nb::gil_scoped_release nogil;
+        std::vector<double> inside(cols);
+        for (long t = 0; t < times; ++t) {
+            from_python(pb + t * cols, m_, q_, inside.data());
+            result[t] = stepper_->value(pa + t * q_, inside.data());
+        }
+    }
+
    private:
     bregpath::Columns columns(const std::optional<Index64>& indptr, const std::optional<Vector>& center,
                               const std::optional<Vector>& scale) {
@@ -253,5 +267,6 @@ NB_MODULE(_core, m) {
              nb::arg("indptr").none(), nb::arg("center").none(), nb::arg("scale").none(),
              nb::arg("gram").none(), nb::arg("gram_mean").none(), nb::arg("gram_target").none(), nb::arg("y_mean"),
              nb::arg("y_square"))
-        .def("advance", &PyStepper::advance);
+        .def("advance", &PyStepper::advance)
+        .def("values", &PyStepper::values);
 }

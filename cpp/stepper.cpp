@@ -300,6 +300,19 @@ double Stepper::evaluate(const std::vector<int>& live, const double* alpha, cons
     return 0.5 * (gram_.y_square + quadratic + a * a) - linear + a * (mean - gram_.y_mean);
 }
 
+double Stepper::value(const double* alpha, const double* beta) {
+    std::vector<int> used;
+    for (int j = 0; j < m_; ++j)
+        for (int l = 0; l < q_; ++l)
+            if (beta[size_t(l) * m_ + j] != 0) {
+                used.push_back(j);
+                break;
+            }
+    for (int l = 0; l < q_; ++l)
+        for (size_t c = 0; c < used.size(); ++c) beta_[l * used.size() + c] = beta[size_t(l) * m_ + used[c]];
+    return evaluate(used, alpha, beta_.data(), next_.eta.data(), r_.data(), speed_.data(), true);
+}
+
 void Stepper::step() {
     if (fixed_ > 0)
         fixed_step();
@@ -578,8 +591,11 @@ double Stepper::curvature_rate(std::vector<char> columns, int iterations, std::v
     gather(index, direction, v_);
     double largest = 1e-3, rate = 0;
     for (size_t i = 0; i < size; ++i) largest = std::max(largest, std::abs(v_[i]));
-    for (size_t i = 0; i < size; ++i)
-        if (v_[i] == 0) v_[i] = 0.1 * largest;
+    for (int l = 0; l < q_; ++l)
+        for (size_t c = 0; c < index.size(); ++c) {
+            double& v = v_[l * index.size() + c];
+            if (v == 0) v = (state.slope[size_t(l) * m_ + index[c]] < 0 ? -0.1 : 0.1) * largest;
+        }
     std::vector<double> v0(q_, 0.1 * largest), g0(q_);
     for (int k = 0; k < iterations; ++k) {
         const double norm = std::sqrt(norm2(v_, size) + norm2(v0, q_));

@@ -62,6 +62,7 @@ class Stepper {
     State state;
     void begin();        // after a new state was set
     void step();         // throws Unstable or Stalled
+    double value(const double* alpha, const double* beta);
     void update_rows();  // bring R and residual up to the state
 
    private:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from bregpath import _frames, _validation
-from bregpath._typing import Array, BoolArray
+from bregpath._typing import Array, BoolArray, IntArray
 from bregpath.flow.stop import Result
 from bregpath.flow.trajectory import Trajectory
 from bregpath.losses import AbstractLoss
@@ -45,7 +45,7 @@ class Units:
     def restore(self, alpha: Array, columns: Array, beta: Array) -> tuple[Array, Array]:
         """Intercepts and coefficients of some columns, brought to the original scale."""
         coef = beta * (self.y_unit / self.scale[columns, None])
-        return alpha * self.y_unit - self.center[columns] @ coef, coef
+        return alpha * self.y_unit - np.sum(self.center[columns, None] * coef, axis=-2), coef
 
 
 @dataclass(frozen=True)
@@ -110,9 +110,9 @@ class Path:
 
     def at(self, t: float) -> Point:
         """The model at any time up to the end of the path, exactly: no interpolation of coefficients, exact zeros."""
-        intercept, columns, values = self._read(t)
-        coef = np.zeros((self.n_features, self.n_outputs))
-        coef[columns] = values
+        intercepts, columns, values = self._read(np.array([t]))
+        intercept, coef = intercepts[0], np.zeros((self.n_features, self.n_outputs))
+        coef[columns] = values[0]
         if self.n_outputs == 1:
             return Point(float(t), float(intercept[0]), coef[:, 0])
         return Point(float(t), intercept, coef)
@@ -147,20 +147,21 @@ class Path:
     # --- tables ----------------------------------------------------------------------------------------------
 
     @cached_property
-    def _points(self) -> list[tuple[Array, Array, Array]]:
-        return [self._read(t) for t in self.t]
+    def _table(self) -> tuple[Array, IntArray, Array]:
+        """Intercepts, ever-active columns and their coefficients at the times of the path."""
+        return self._read(self.t)
 
-    def _read(self, t: float) -> tuple[Array, Array, Array]:
-        """Intercepts, columns and their coefficients at ``t``, on the original scale."""
-        alpha, columns, beta = self.trajectory.at(self._inside(t))
+    def _read(self, times: Array) -> tuple[Array, IntArray, Array]:
+        """Intercepts (T, q), columns (E,) and their coefficients (T, E, q) at some times, on the original scale."""
+        alpha, columns, beta = self.trajectory.read(np.array([self._inside(t) for t in times]))
         intercept, coef = self.units.restore(alpha, columns, beta)
         return intercept, columns, coef
 
     @cached_property
     def coef(self) -> Array:
+        _, columns, values = self._table
         out = np.zeros((len(self.t), self.n_features, self.n_outputs))
-        for row, (_, columns, values) in zip(out, self._points, strict=True):
-            row[columns] = values
+        out[:, columns] = values
         return out[:, :, 0] if self.n_outputs == 1 else out
 
     @cached_property
@@ -168,19 +169,17 @@ class Path:
         """`coef` as a scipy.sparse array of shape (n_times, p * q), for paths over very many columns."""
         from scipy.sparse import csr_array
 
-        q = self.n_outputs
-        data, indices, indptr = [], [], [0]
-        for _, columns, values in self._points:
-            kept = values.ravel() != 0
-            data.append(values.ravel()[kept])
-            indices.append((columns[:, None] * q + np.arange(q)).ravel()[kept])
-            indptr.append(indptr[-1] + int(kept.sum()))
+        _, columns, values = self._table
+        q, order = self.n_outputs, np.argsort(columns)
+        flat = values[:, order].reshape(len(self.t), -1)
+        row, position = np.nonzero(flat)
+        column = (columns[order][:, None] * q + np.arange(q)).ravel()[position]
         shape = (len(self.t), self.n_features * q)
-        return csr_array((np.concatenate(data), np.concatenate(indices), np.array(indptr)), shape=shape)
+        return csr_array((flat[row, position], (row, column)), shape=shape)
 
     @cached_property
     def intercept(self) -> Array:
-        out = np.stack([intercept for intercept, _, _ in self._points])
+        out = self._table[0]
         return out[:, 0] if self.n_outputs == 1 else out
 
     @property
@@ -191,7 +190,7 @@ class Path:
 
     @cached_property
     def df(self) -> Array:
-        return np.array([np.count_nonzero(coef) for _, _, coef in self._points])
+        return np.count_nonzero(self._table[2], axis=(1, 2))
 
     @cached_property
     def _events(self) -> tuple[Array, Array, BoolArray]:

@@ -181,8 +181,10 @@ def _build_problem(
         units = Units(units.center, units.scale, loss.unit(y - offset[:, 0], w))
         y, offset = y / units.y_unit, offset / units.y_unit
     if mirror.has_limits:
-        mirror.lower *= (units.scale / units.y_unit)[:, None]
-        mirror.upper *= (units.scale / units.y_unit)[:, None]
+        # A little tighter, so that rounding on the way back to the user's units cannot break them.
+        inside = (1 - 1e-15) * (units.scale / units.y_unit)[:, None]
+        mirror.lower *= inside
+        mirror.upper *= inside
     return Problem(design, loss, mirror, y, w, offset, kappa, bool(fit_intercept)), units, encoder
 
 
@@ -252,7 +254,7 @@ class _Run:
         )
         scale = 2.0 * unit**2
         floor = self.problem.loss.saturated(self.problem.y, self.problem.w)
-        deviance = scale * (self._values(trajectory, times * unit) - floor)
+        deviance = scale * (dynamics.values(*trajectory.read(times * unit)) - floor)
 
         def go_on(path: Path, t_max: float) -> Path:
             log_step = np.log(times[-1] / times[0]) / max(len(times) - 1, 1)
@@ -281,17 +283,6 @@ class _Run:
         nothing = build_penalty("l1", problem.design.shape[1], problem.n_outputs)
         alpha, _ = null_model(replace(problem, penalty=nothing))
         return problem.value(problem.offset + alpha)
-
-    def _values(self, trajectory: Trajectory, times: Array) -> Array:
-        """Loss at times on the path."""
-        problem, q = self.problem, self.problem.n_outputs
-        points = [trajectory.at(t) for t in times]
-        used = np.unique(np.concatenate([columns for _, columns, _ in points]))
-        beta = np.zeros((len(used), len(times), q))
-        for i, (_, columns, values) in enumerate(points):
-            beta[np.searchsorted(used, columns), i] = values
-        eta = problem.design.matvec(beta.reshape(len(used), -1), used).reshape(-1, len(times), q)
-        return np.array([problem.value(eta[:, i] + alpha + problem.offset) for i, (alpha, _, _) in enumerate(points)])
 
 
 class _Verdict:

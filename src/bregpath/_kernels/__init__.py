@@ -10,8 +10,19 @@ from types import ModuleType
 
 from bregpath._kernels import reference
 from bregpath._kernels.reference import Knot, StepError, Steps, System, UnstableStepError, first_step
+from bregpath._typing import Array
 
-__all__ = ["Knot", "StepError", "Steps", "System", "UnstableStepError", "advance", "first_step", "implementation"]
+__all__ = [
+    "Knot",
+    "StepError",
+    "Steps",
+    "System",
+    "UnstableStepError",
+    "advance",
+    "first_step",
+    "implementation",
+    "values",
+]
 
 
 def _find_compiled() -> ModuleType | None:
@@ -32,6 +43,13 @@ def advance(system: System, knot: Knot, until: float, max_steps: int, keep_rows:
     if _compiled is not None and _compiled.supports(system):
         return _compiled.advance(system, knot, until, max_steps, keep_rows)
     return reference.advance(system, knot, until, max_steps)
+
+
+def values(system: System, alpha: Array, beta: Array) -> Array:
+    """Loss at several points: intercepts (T, q) and coefficients (T, m, q) of the working columns."""
+    if _compiled is not None and _compiled.supports(system):
+        return _compiled.values(system, alpha, beta)
+    return reference.values(system, alpha, beta)
 
 
 def implementation() -> str:

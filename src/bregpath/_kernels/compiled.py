@@ -10,7 +10,7 @@ import bregpath._kernels._core as _core
 from bregpath._kernels.reference import Knot, StepError, Steps, System, UnstableStepError
 from bregpath._typing import Array
 
-__all__ = ["advance", "isa", "supports"]
+__all__ = ["advance", "isa", "supports", "values"]
 
 isa = _core.isa
 
@@ -65,6 +65,13 @@ def advance(system: System, knot: Knot, until: float, max_steps: int, keep_rows:
         rate=extra[:end, 2],
         age=extra[:end, 3].astype(int),
     )
+
+
+def values(system: System, alpha: Array, beta: Array) -> Array:
+    """See `reference.values`."""
+    out = np.empty(len(alpha))
+    _stepper(system).values(_floats(alpha), _floats(beta), out)
+    return out
 
 
 def _stepper(system: System) -> Any:

@@ -31,6 +31,7 @@ __all__ = [
     "curvature_on",
     "first_step",
     "make_knot",
+    "values",
 ]
 
 SAFETY = 0.8  # of the step that the error estimate allows
@@ -326,6 +327,14 @@ def _error(system: System, knot: Knot, after: Knot, live: BoolArray, h: float) -
     return worst / (system.tol * max(largest, 1e-6 * kappa))
 
 
+def values(system: System, alpha: Array, beta: Array) -> Array:
+    """Loss at coefficients (T, m, q) of the working columns and intercepts (T, q)."""
+    problem, used = system.problem, np.flatnonzero(np.any(beta != 0, axis=(0, 2)))
+    block = system.block.columns(used)
+    pairs = zip(alpha, beta[:, used], strict=True)
+    return np.array([problem.value(problem.predictor(block, a, b)) for a, b in pairs])
+
+
 def first_step(system: System, knot: Knot) -> float:
     """A cautious first step of an adaptive path: a tenth of the explicit stability limit at the first entry."""
     first = np.any(system.penalty.entry(knot.z) <= 1e-9, axis=1)
@@ -340,9 +349,10 @@ def curvature_on(system: System, knot: Knot, columns: BoolArray, iterations: int
     block, penalty = system.block.columns(index), system.penalty.take(index)
     eta = problem.predictor(block, knot.alpha, penalty.primal(knot.z[index], problem.kappa))
     v = knot.direction[index]
-    # Columns that are new to the direction get a small share, or the iteration would never see them.
+    # Columns that are new to the direction get a small share, or the iteration would never see them. Its sign is that
+    # of their slope: equal shares of all classes would have no curvature, and a column's sign would matter.
     size = max(float(np.max(np.abs(v), initial=0.0)), 1e-3)
-    v = np.where(v == 0, 0.1 * size, v)
+    v = np.where(v == 0, np.where(knot.slope[index] < 0, -0.1, 0.1) * size, v)
     v0 = np.full(knot.alpha.shape, 0.1 * size)
     rate = 0.0
     for _ in range(iterations):

@@ -57,7 +57,8 @@ class GLBI:
         if self.at_rest:  # nothing can ever enter
             begin = 1.0
         free = problem.penalty.free[:, None]
-        z = np.where(free, beta / problem.kappa, begin * slope)
+        # Just below the threshold at t0: on which side rounding would put it must not decide the first step.
+        z = np.where(free, beta / problem.kappa, begin * (1 - 1e-14) * slope)
         near = np.any(problem.penalty.entry(1.2 * z) < 0, axis=1)
         self.working = WorkingSet(problem, np.flatnonzero(problem.penalty.close(near)), self.screening)
         if self.working.dual is not None:
@@ -94,6 +95,14 @@ class GLBI:
                 self.knot = self._enlarge(self.knot, new)
             if certain:
                 return steps
+
+    def values(self, alpha: Array, columns: Array, beta: Array) -> Array:
+        """Loss at some points of the path: intercepts (T, q) and coefficients (T, E, q) of working columns (E,)."""
+        inside = np.zeros((len(alpha), *self.knot.z.shape))
+        position = np.full(self.problem.design.shape[1], -1)
+        position[self.working.columns] = np.arange(len(self.working.columns))
+        inside[:, position[columns]] = beta
+        return _kernels.values(self._system, alpha, inside)
 
     def fork(self) -> GLBI:
         """An independent copy that goes on from the same state."""

@@ -52,7 +52,7 @@ class Trajectory:
     def add(self, columns: IntArray, steps: Steps) -> Array:
         """Append a block of steps on the working ``columns``; returns the number of active columns at each knot."""
         penalty = self.penalty.take(columns)
-        active = np.stack([np.any(penalty.entry(zk) < 0, axis=1) for zk in steps.z])  # whole groups
+        active = np.any(penalty.entry(steps.z) < 0, axis=2)  # whole groups
         ever = set(self.order)
         entered = np.argwhere(active[1:] & ~active[:-1])
         left = np.argwhere(~active[1:] & active[:-1])
@@ -90,25 +90,29 @@ class Trajectory:
         """Time of the last knot."""
         return float(self.chunks[-1].t[-1]) if self.chunks else np.inf
 
-    @property
-    def n_ever(self) -> int:
-        """Number of columns that were ever active."""
-        return len(self.order)
-
-    def at(self, t: float) -> tuple[Array, IntArray, Array]:
-        """Intercepts, the columns kept, and their coefficients at one time."""
-        if t <= self.start:
-            columns = np.flatnonzero(np.any(self.beta_null != 0, axis=1))
-            return self.alpha_null, columns, self.beta_null[columns]
+    def read(self, times: Array) -> tuple[Array, IntArray, Array]:
+        """Intercepts ``(T, q)``, the columns kept ``(E,)``, and their coefficients ``(T, E, q)`` at some times."""
+        ever = self.order if self.chunks else np.flatnonzero(np.any(self.beta_null != 0, axis=1))
+        columns = np.array(ever, dtype=int)
+        alpha = np.repeat(self.alpha_null[None], len(times), axis=0)
+        beta = np.repeat(self.beta_null[columns][None], len(times), axis=0)
         starts = np.array([c.t[0] for c in self.chunks])
-        chunk = self.chunks[int(np.searchsorted(starts, t, side="right")) - 1]
-        row = int(np.clip(np.searchsorted(chunk.t, t) - 1, 0, len(chunk.t) - 2))
-        h = chunk.t[row + 1] - chunk.t[row]
-        theta = (t - chunk.t[row]) / h
-        alpha = self._between(chunk.alpha[row : row + 2], chunk.alpha_slope[row : row + 2], h, theta)
-        z = self._between(chunk.z[row : row + 2], chunk.slope[row : row + 2], h, theta)
-        columns = np.array(self.order[: z.shape[0]], dtype=int)
-        return alpha, columns, self.penalty.take(columns).primal(z, self.kappa)
+        holder = np.searchsorted(starts, times, side="right") - 1
+        holder[times <= self.start] = -1  # nothing has moved yet
+        penalty = self.penalty.take(columns)
+        z = np.zeros_like(beta)
+        for index in np.unique(holder[holder >= 0]):
+            chunk, here = self.chunks[index], np.flatnonzero(holder == index)
+            row = np.clip(np.searchsorted(chunk.t, times[here]) - 1, 0, len(chunk.t) - 2)
+            h = chunk.t[row + 1] - chunk.t[row]
+            theta = (times[here] - chunk.t[row]) / h
+            both = np.stack([row, row + 1])
+            alpha[here] = self._between(chunk.alpha[both], chunk.alpha_slope[both], h[:, None], theta[:, None])
+            h, theta = h[:, None, None], theta[:, None, None]
+            z[here, : chunk.z.shape[1]] = self._between(chunk.z[both], chunk.slope[both], h, theta)
+        moved = holder >= 0
+        beta[moved] = penalty.primal(z[moved], self.kappa)
+        return alpha, columns, beta
 
     def _between(self, ends: Array, slopes: Array, h: Array | float, theta: Array | float) -> Array:
         """Value at fraction ``theta`` of a step of length ``h``."""

@@ -18,7 +18,7 @@ class AbstractPenalty(ABC):
               \mathrm{shrink}(z) = \arg\min_b \; \tfrac12 \lVert b - z \rVert^2 + J(b)
 
     for a penalty :math:`J` that is a weighted norm, possibly with limits. Arrays have one row a column of the
-    design and one column an output: ``(p, q)``.
+    design and one column an output: ``(p, q)``; `shrink`, `entry` and `primal` also take ``(..., p, q)``.
 
     Weights: 0 makes a coordinate free (it never was penalised and starts at its unpenalised optimum), ``inf``
     excludes it. Limits satisfy ``lower <= 0 <= upper``; a limit of 0 forbids a sign and acts inside the

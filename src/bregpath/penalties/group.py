@@ -34,8 +34,12 @@ class GroupPenalty(AbstractPenalty):
 
     def _norms(self, z: Array) -> Array:
         """Norm of its group, at every column."""
-        squares = np.bincount(self.groups, weights=np.sum(z * z, axis=1), minlength=self.n_groups)
-        return np.sqrt(squares)[self.groups][:, None]
+        squares = np.sum(z * z, axis=-1)
+        batch = squares.reshape(-1, len(self.groups))
+        # One group number for each group of each batch: all sums in one pass.
+        labels = self.groups + self.n_groups * np.arange(len(batch))[:, None]
+        sums = np.bincount(labels.ravel(), weights=batch.ravel(), minlength=self.n_groups * len(batch))
+        return np.sqrt(sums[labels]).reshape(squares.shape)[..., None]
 
     def shrink(self, z: Array) -> Array:
         z = self.allowed(z)
