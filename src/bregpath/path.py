@@ -110,7 +110,7 @@ class Path:
 
     def at(self, t: float) -> Point:
         """The model at any time up to the end of the path, exactly: no interpolation of coefficients, exact zeros."""
-        intercepts, columns, values = self._read(np.array([t]))
+        intercepts, columns, values = self.read(np.array([t]))
         intercept, coef = intercepts[0], np.zeros((self.n_features, self.n_outputs))
         coef[columns] = values[0]
         if self.n_outputs == 1:
@@ -149,10 +149,10 @@ class Path:
     @cached_property
     def _table(self) -> tuple[Array, IntArray, Array]:
         """Intercepts, ever-active columns and their coefficients at the times of the path."""
-        return self._read(self.t)
+        return self.read(self.t)
 
-    def _read(self, times: Array) -> tuple[Array, IntArray, Array]:
-        """Intercepts (T, q), columns (E,) and their coefficients (T, E, q) at some times, on the original scale."""
+    def read(self, times: Array) -> tuple[Array, IntArray, Array]:
+        """Many models at once: intercepts (T, q), the columns ever active (E,), and their coefficients (T, E, q)."""
         alpha, columns, beta = self.trajectory.read(np.array([self._inside(t) for t in times]))
         intercept, coef = self.units.restore(alpha, columns, beta)
         return intercept, columns, coef

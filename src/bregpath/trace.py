@@ -260,7 +260,8 @@ class _Run:
             log_step = np.log(times[-1] / times[0]) / max(len(times) - 1, 1)
             more = max(1, int(np.ceil(np.log(t_max / times[-1]) / log_step))) if log_step > 0 else 1
             later = np.concatenate([times, np.geomspace(times[-1], t_max, more + 1)[1:]])
-            return self.trace(dynamics.fork(), trajectory.copy(), later, before=stats.seconds)
+            run = replace(self, stop=None) if result is Result.STOPPED else self  # the rule has had its say
+            return run.trace(dynamics.fork(), trajectory.copy(), later, before=stats.seconds)
 
         return Path(
             t=times,

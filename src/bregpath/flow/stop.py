@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -156,6 +157,8 @@ class StopWhenWorse(AbstractStop):
 
 def as_stop(stop: Any) -> Callable[[Progress], bool] | None:
     """A stop rule from None, a rule, a callable, or a number of t."""
+    if isinstance(stop, AbstractStop):
+        return copy(stop)  # a rule may remember what it saw; the next path starts with a fresh one
     if stop is None or callable(stop):
         return stop
     if isinstance(stop, int | float) and not isinstance(stop, bool):

@@ -28,15 +28,15 @@ class PoissonLoss(AbstractLoss):
 
     def value(self, eta: Array, y: Array, w: Array) -> float:
         with np.errstate(over="ignore"):
-            return float(np.dot(w, np.exp(eta) - y * eta))
+            return float(np.dot(w, np.exp(_counted(eta, w)) - y * eta))
 
     def gradient(self, eta: Array, y: Array, w: Array) -> Array:
         with np.errstate(over="ignore"):
-            return w * (np.exp(eta) - y)
+            return w * (np.exp(_counted(eta, w)) - y)
 
     def curvature(self, eta: Array, y: Array, w: Array, direction: Array) -> Array:
         with np.errstate(over="ignore"):
-            return w * np.exp(eta) * direction
+            return w * np.exp(_counted(eta, w)) * direction
 
     def encode(self, y: Array, w: Array) -> Array:
         counts = check_numbers(y)
@@ -57,3 +57,8 @@ class PoissonLoss(AbstractLoss):
     def predict(self, eta: Array) -> Array:
         with np.errstate(over="ignore"):
             return np.exp(eta)
+
+
+def _counted(eta: Array, w: Array) -> Array:
+    """``eta`` where rows of weight zero cannot overflow (0 * inf would be NaN)."""
+    return eta if w.all() else np.where(w > 0, eta, 0.0)

@@ -96,13 +96,7 @@ def path_curves(
         raise ValueError(f"`xvar` must be one of {sorted(XVARS)}, found {xvar!r}.")
     which = _output_index(path, output)
     t = _grid(path, n_points)
-    free = np.flatnonzero(np.any(path.trajectory.beta_null != 0, axis=1)).tolist()
-    columns = np.array(list(dict.fromkeys([*free, *path.trajectory.order])), dtype=int)
-    position = {int(j): i for i, j in enumerate(columns)}
-    full = np.zeros((len(t), len(columns), path.n_outputs))
-    for row, time in zip(full, t, strict=True):
-        _, seen, values = path._read(time)
-        row[[position[int(j)] for j in seen]] = values
+    _, columns, full = path.read(t)
     if standardized:
         full *= path.units.scale[columns, None]
     active = np.any(full != 0, axis=2)
