@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from bregpath._typing import Array, BoolArray, IntArray
@@ -35,7 +37,7 @@ class GroupPenalty(AbstractPenalty):
     def _norms(self, z: Array) -> Array:
         """Norm of its group, at every column."""
         squares = np.sum(z * z, axis=-1)
-        batch = squares.reshape(-1, len(self.groups))
+        batch = squares.reshape(math.prod(squares.shape[:-1]), len(self.groups))
         # One group number for each group of each batch: all sums in one pass.
         labels = self.groups + self.n_groups * np.arange(len(batch))[:, None]
         sums = np.bincount(labels.ravel(), weights=batch.ravel(), minlength=self.n_groups * len(batch))
