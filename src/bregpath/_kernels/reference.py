@@ -13,6 +13,7 @@ columns were in the working set, and a screened path equals the unscreened one.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -219,6 +220,7 @@ def _adaptive_step(system: System, knot: Knot) -> Knot:
             stages, h = MAX_STAGES, longest_step(MAX_STAGES, scaled_rate)
         reach = max(reach, h)
         h, entering = _not_far_beyond_entry(penalty, knot, h, 1.0 / scaled_rate)
+        h = _round_down(h)
         stages = min(stages, stages_needed(h * scaled_rate))
         live = penalty.close(started | entering | forced)
         after = _chebyshev_step(system, knot, h, stages, live)
@@ -262,6 +264,12 @@ def _not_far_beyond_entry(penalty: Any, knot: Knot, h: float, slack: float) -> t
         h = min(h, first + slack)
         entering = (now >= 0) & (penalty.entry(knot.z + h * knot.slope) < 0)
     return h, np.any(entering, axis=1)
+
+
+def _round_down(h: float) -> float:
+    """A step to ten significant bits, so that the rounding of sums does not grow from step to step."""
+    mantissa, exponent = math.frexp(h)
+    return math.ldexp(math.floor(1024 * mantissa), exponent - 10)
 
 
 def _chebyshev_step(system: System, knot: Knot, h: float, stages: int, live: BoolArray) -> Knot | None:

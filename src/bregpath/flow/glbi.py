@@ -12,6 +12,7 @@ from bregpath._kernels import Knot, Steps, System
 from bregpath._typing import Array
 from bregpath.flow.gram import GramMatrix
 from bregpath.flow.problem import Problem, null_model
+from bregpath.flow.screening import LazyDual
 from bregpath.flow.working_set import WorkingSet
 
 __all__ = ["GLBI"]
@@ -67,8 +68,8 @@ class GLBI:
         z = np.where(free, beta / problem.kappa, begin * (1 - 1e-14) * slope)
         near = np.any(problem.penalty.entry(1.2 * z) < 0, axis=1)
         self.working = WorkingSet(problem, np.flatnonzero(problem.penalty.close(near)), self.screening)
-        if self.working.dual is not None:
-            self.working.dual.start(begin, residual, slope)
+        if not self.working.is_whole:
+            self.working.dual = LazyDual(problem, begin, residual, slope)
         self._assemble()
         W = self.working.columns
         knot = Knot(

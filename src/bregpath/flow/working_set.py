@@ -33,7 +33,7 @@ class WorkingSet:
         self.is_whole = not self.is_outside.any()
         self.block: AbstractDesign = problem.design.columns(self.columns)
         self.penalty: AbstractPenalty = problem.penalty.take(self.columns)
-        self.dual = None if self.is_whole else LazyDual(problem)
+        self.dual: LazyDual | None = None  # set at the start of a path that screens
 
     def grow(self, new: IntArray) -> None:
         """Add columns."""
@@ -50,20 +50,19 @@ class WorkingSet:
         they kept their speed for the longest step that was tried. All steps are checked by one matrix product, with
         the few columns for which the lazy dual cannot decide.
         """
-        if self.dual is None:
+        if self.is_whole:
             return len(steps), np.zeros(0, dtype=int)
         points: list[Array] = []
         for k in range(len(steps)):
             points += [steps.R[k] + steps.reach[k + 1] * steps.residual[k], steps.R[k + 1]]
         ahead = 1.5 * (steps.t[-1] - steps.t[0])
         points.append(steps.R[-1] + ahead * steps.residual[-1])
-        columns, beyond = self.dual.crossed(points, self.is_outside)
+        assert self.dual is not None
+        columns, beyond = self.dual.crossed(points, steps.R[-1], steps.residual[-1], self.is_outside)
         broken = np.flatnonzero(beyond[:-1].any(axis=1)) // 2
         certain = int(broken[0]) if len(broken) else len(steps)
         # Columns that crossed soon after the first that did, or are on their way, will be needed next.
         crossing = beyond[2 * certain :].any(axis=0)
-        if self.dual.is_stale:
-            self.dual.refresh(steps.R[certain], steps.residual[certain])
         if not crossing.any():
             return certain, np.zeros(0, dtype=int)
         chosen = np.zeros(len(self.is_outside), dtype=bool)
