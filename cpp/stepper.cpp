@@ -72,34 +72,32 @@ double Penalty::allowed(double z, long i) const {
     return z;
 }
 
-void Penalty::entry(const double* z, double* out) {
-    if (!group.empty()) norms_.assign(n_groups, 0.0);
-    for (int l = 0; !group.empty() && l < q; ++l)
-        for (int j = 0; j < m; ++j) {
-            const long i = long(l) * m + j;
-            const double a = allowed(z[i], i);
-            norms_[group[j]] += a * a;
-        }
-    for (auto& norm : norms_) norm = std::sqrt(norm);
+void Penalty::group_norms(const std::vector<int>& index, const double* z) {
+    if (group.empty()) return;
+    const long k = long(index.size());
+    for (long c = 0; c < k; ++c) norms_[group[index[c]]] = 0.0;
     for (int l = 0; l < q; ++l)
-        for (int j = 0; j < m; ++j) {
-            const long i = long(l) * m + j;
-            const double size = group.empty() ? std::abs(allowed(z[i], i)) : norms_[group[j]];
-            out[i] = weights[i] == 0 ? -kInfinity : weights[i] - size;
+        for (long c = 0; c < k; ++c) {
+            const double a = allowed(z[l * k + c], long(l) * m + index[c]);
+            norms_[group[index[c]]] += a * a;
+        }
+}
+
+void Penalty::entry(const std::vector<int>& index, const double* z, double* out) {
+    group_norms(index, z);
+    const long k = long(index.size());
+    for (int l = 0; l < q; ++l)
+        for (long c = 0; c < k; ++c) {
+            const long i = long(l) * m + index[c];
+            const double size =
+                group.empty() ? std::abs(allowed(z[l * k + c], i)) : std::sqrt(norms_[group[index[c]]]);
+            out[l * k + c] = weights[i] == 0 ? -kInfinity : weights[i] - size;
         }
 }
 
 void Penalty::primal(const std::vector<int>& index, const double* z, double kappa, double* beta) {
+    group_norms(index, z);
     const long k = long(index.size());
-    if (!group.empty()) {
-        norms_.assign(n_groups, 0.0);
-        for (int l = 0; l < q; ++l)
-            for (long c = 0; c < k; ++c) {
-                const double a = allowed(z[l * k + c], long(l) * m + index[c]);
-                norms_[group[index[c]]] += a * a;
-            }
-        for (auto& norm : norms_) norm = std::sqrt(norm);
-    }
     for (int l = 0; l < q; ++l)
         for (long c = 0; c < k; ++c) {
             const long i = long(l) * m + index[c];
@@ -109,7 +107,7 @@ void Penalty::primal(const std::vector<int>& index, const double* z, double kapp
                 const double size = std::abs(a) - w;
                 b = size > 0 ? std::copysign(size, a) : 0.0;
             } else {
-                const double norm = norms_[group[index[c]]];
+                const double norm = std::sqrt(norms_[group[index[c]]]);
                 b = w == 0 ? a : norm > w ? (1.0 - w / norm) * a : 0.0;
             }
             b *= kappa;
@@ -133,6 +131,8 @@ Stepper::Stepper(const Kernels* kernels, const Data& data, const Columns& column
     : k_(kernels), data_(data), columns_(columns), penalty_(std::move(penalty)), gram_(gram), kappa_(kappa),
       fixed_(fixed_step), tol_(tol), intercept_(fit_intercept), n_(columns.n), m_(columns.k), q_(data.q) {
     const size_t rows = size_t(n_) * q_, cols = size_t(m_) * q_;
+    penalty_.prepare();
+    for (int j = 0; j < m_; ++j) everything_.push_back(j);
     for (auto* v : {&state.alpha, &state.alpha_slope, &next_.alpha, &next_.alpha_slope, &alpha1_, &alpha2_, &speed_})
         v->assign(q_, 0.0);
     for (auto* v : {&state.z, &state.slope, &state.direction, &next_.z, &next_.slope, &next_.direction, &entry_now_,
@@ -233,7 +233,7 @@ bool Stepper::above_rounding(double value) const {
 }
 
 std::vector<int> Stepper::active(const std::vector<double>& z, std::vector<double>& entry) {
-    penalty_.entry(z.data(), entry.data());
+    penalty_.entry(everything_, z.data(), entry.data());
     std::vector<int> index;
     for (int j = 0; j < m_; ++j)
         for (int l = 0; l < q_; ++l)
@@ -260,7 +260,7 @@ void Stepper::begin() {
 
 void Stepper::update_rows() {
     if (!gram_.matrix) return;
-    penalty_.entry(state.z.data(), entry_now_.data());
+    penalty_.entry(everything_, state.z.data(), entry_now_.data());
     std::vector<int> index;
     for (int j = 0; j < m_; ++j)
         if (state.beta_integral[j] != 0 || entry_now_[j] < 0) index.push_back(j);
@@ -374,7 +374,7 @@ double Stepper::shorten_to_entry(double h, double slack, std::vector<char>& ente
     const size_t size = state.z.size();
     const auto look = [&](double length) {
         for (size_t i = 0; i < size; ++i) moved_[i] = state.z[i] + length * state.slope[i];
-        penalty_.entry(moved_.data(), entry_then_.data());
+        penalty_.entry(everything_, moved_.data(), entry_then_.data());
     };
     look(h);
     double first = kInfinity;
@@ -401,8 +401,15 @@ bool Stepper::has_new(const std::vector<char>& started) const {
     return false;
 }
 
+// A step to ten significant bits, so that the rounding of sums does not grow from step to step.
+static double round_down(double h) {
+    int exponent;
+    const double mantissa = std::frexp(h, &exponent);
+    return std::ldexp(std::floor(1024 * mantissa), exponent - 10);
+}
+
 void Stepper::adaptive_step() {
-    penalty_.entry(state.z.data(), entry_now_.data());
+    penalty_.entry(everything_, state.z.data(), entry_now_.data());
     std::vector<char> started(m_, 0), forced(m_, 0), entering(m_, 0), is_live(m_, 0);
     for (size_t i = 0; i < entry_now_.size(); ++i)
         if (entry_now_[i] < 0) started[i % m_] = 1;
@@ -425,7 +432,7 @@ void Stepper::adaptive_step() {
             h = (double(stages) * stages - 1) / (1.54 * rate);
         }
         reach = std::max(reach, h);
-        h = shorten_to_entry(h, 1.0 / rate, entering);
+        h = round_down(shorten_to_entry(h, 1.0 / rate, entering));
         stages = std::min(stages, stages_needed(h * rate));
         for (int j = 0; j < m_; ++j) is_live[j] = started[j] || entering[j] || forced[j];
         penalty_.close(is_live);
@@ -445,8 +452,10 @@ void Stepper::adaptive_step() {
             h *= std::min(0.5, std::max(0.1, shorter));
             continue;
         }
+        finish(live, h);
+        penalty_.entry(everything_, next_.z.data(), entry_then_.data());
         bool missed = false;
-        for (size_t i = 0; i < entry_then_.size(); ++i)  // error() left the entries of the new state there
+        for (size_t i = 0; i < entry_then_.size(); ++i)
             if (entry_then_[i] < 0 && !is_live[i % m_]) forced[i % m_] = 1, missed = true;
         if (missed) continue;
         next_.h = h * std::min(3.0, std::max(0.3, kSafety / std::cbrt(std::max(worst, 1e-6))));
@@ -518,7 +527,6 @@ bool Stepper::chebyshev_step(double h, int stages, const std::vector<int>& live)
     } else {
         std::swap(next_.R, R1_);
     }
-    finish(live, h);
     return true;
 }
 
@@ -563,15 +571,17 @@ void Stepper::gram_finish(const std::vector<int>& live, double h) {
     }
 }
 
+// Error of the coefficients as a multiple of the tolerance, from the live columns as chebyshev_step() left them.
 double Stepper::error(double h, const std::vector<int>& live) {
-    penalty_.entry(next_.z.data(), entry_then_.data());
+    const size_t k = live.size();
+    penalty_.entry(live, z1_.data(), z2_.data());
     double worst = 0, largest = 0;
-    for (size_t i = 0; i < live.size() * q_; ++i) largest = std::max(largest, std::abs(beta_[i]));
+    for (size_t i = 0; i < k * q_; ++i) largest = std::max(largest, std::abs(beta_[i]));
     for (int l = 0; l < q_; ++l) {
-        for (int j : live) {
-            const size_t i = size_t(l) * m_ + j;
-            if (!(entry_now_[i] < 0 || entry_then_[i] < 0)) continue;
-            const double e = 0.8 * (state.z[i] - next_.z[i]) + 0.4 * h * (state.slope[i] + next_.slope[i]);
+        for (size_t c = 0; c < k; ++c) {
+            const size_t i = l * k + c;
+            if (!(entry_now_[size_t(l) * m_ + live[c]] < 0 || z2_[i] < 0)) continue;
+            const double e = 0.8 * (z_live_[i] - z1_[i]) + 0.4 * h * (slope_live_[i] - g_[i]);
             worst = std::max(worst, kappa_ * std::abs(e));
         }
         const double e =

@@ -16,14 +16,17 @@ struct Penalty {
     bool has_limits = false;
 
     double allowed(double z, long i) const;
-    // Distance of every coordinate to its threshold; see AbstractPenalty.entry.
-    void entry(const double* z, double* out);
-    // Coefficients of the columns `index` (whole groups) at z, both stored for those columns only.
+    // Distance to their thresholds of the columns `index` (whole groups); arrays are stored for those columns only.
+    void entry(const std::vector<int>& index, const double* z, double* out);
+    // Coefficients of the columns `index` at z, likewise.
     void primal(const std::vector<int>& index, const double* z, double kappa, double* beta);
     // Extend a set of columns to whole groups.
     void close(std::vector<char>& columns) const;
 
+    void prepare() { norms_.assign(n_groups, 0.0); }
+
    private:
+    void group_norms(const std::vector<int>& index, const double* z);  // squared
     std::vector<double> norms_;
 };
 
@@ -101,7 +104,7 @@ class Stepper {
     State next_;
     double t_base_ = 0;
     std::vector<double> R_base_, y_, compact_, pair_, over_all_, integral1_, integral2_, beta0_, speed_;
-    std::vector<int> used_, position_;
+    std::vector<int> used_, position_, everything_;
     std::size_t room_ = 0;
     std::vector<const double*> gram_pointers_;
     std::vector<double> entry_now_, entry_then_, moved_, beta_, g_, r_, h_, v_, u_, a_, b_, dR_, z_live_, slope_live_;
