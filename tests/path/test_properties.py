@@ -311,7 +311,7 @@ def test_screened_equals_unscreened(loss: str, penalty: str, monkeypatch: pytest
     p = 60
     X, y = make_data(loss, n=50, p=p)
     options = {} if penalty == "l1" else {"groups": np.arange(p) // 3}
-    path = screened_equals_whole(monkeypatch, X, y, loss=loss, penalty=penalty, t_ratio=8.0, **options)
+    path = screened_equals_whole(monkeypatch, X, y, loss=loss, penalty=penalty, t_ratio=4.0, **options)
     assert path.stats.working_columns < p
     assert path.stats.refreshes > 0
 
