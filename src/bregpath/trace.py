@@ -254,7 +254,10 @@ class _Run:
         )
         scale = 2.0 * unit**2
         floor = self.problem.loss.saturated(self.problem.y, self.problem.w)
-        deviance = scale * (dynamics.values(*trajectory.read(times * unit)) - floor)
+        values = dynamics.values(*trajectory.read(times * unit))
+        if dynamics.at_rest and not self.problem.penalty.free.any():
+            values = np.full(len(times), null)  # the share of a deviance that is mere rounding would be anything
+        deviance = scale * (values - floor)
 
         def go_on(path: Path, t_max: float) -> Path:
             log_step = np.log(times[-1] / times[0]) / max(len(times) - 1, 1)
