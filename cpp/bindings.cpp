@@ -198,6 +198,10 @@ class PyStepper {
             x.dense = pointers_.data();
             return x;
         }
+        if (!values_) {  // a Gram matrix stands for the rows
+            require(gram_array_.has_value(), "there are neither columns nor a Gram matrix");
+            return x;
+        }
         require(values_ && indices_ && indptr && center && scale, "a sparse block needs all of its parts");
         require(int(indptr->shape(0)) == m_ + 1 && int(center->shape(0)) == m_ && int(scale->shape(0)) == m_,
                 "the parts of a sparse block differ in length");

@@ -259,7 +259,8 @@ void Stepper::begin() {
 }
 
 void Stepper::update_rows() {
-    if (!gram_.matrix) return;
+    const bool has_rows = columns_.dense || columns_.values;
+    if (!gram_.matrix || !has_rows) return;
     penalty_.entry(everything_, state.z.data(), entry_now_.data());
     std::vector<int> index;
     for (int j = 0; j < m_; ++j)

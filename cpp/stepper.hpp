@@ -66,7 +66,7 @@ class Stepper {
     void begin();        // after a new state was set
     void step();         // throws Unstable or Stalled
     double value(const double* alpha, const double* beta);
-    void update_rows();  // bring R and residual up to the state
+    void update_rows();  // bring R and residual up to the state, where there are rows
 
    private:
     void fixed_step();

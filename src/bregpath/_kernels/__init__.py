@@ -20,6 +20,7 @@ __all__ = [
     "UnstableStepError",
     "advance",
     "first_step",
+    "has_compiled",
     "implementation",
     "values",
 ]
@@ -36,6 +37,11 @@ def _find_compiled() -> ModuleType | None:
 
 
 _compiled = _find_compiled()
+
+
+def has_compiled() -> bool:
+    """Whether the compiled core is there."""
+    return _compiled is not None
 
 
 def advance(system: System, knot: Knot, until: float, max_steps: int, keep_rows: bool) -> Steps:

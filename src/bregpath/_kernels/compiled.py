@@ -20,7 +20,7 @@ def supports(system: System) -> bool:
     loss = system.problem.loss
     # The class itself must be compiled: a subclass may have changed the formulas.
     known = vars(type(loss)).get("compiled_id") is not None
-    return known and system.block.layout in ("dense", "csc")
+    return known and (system.gram is not None or system.block.layout in ("dense", "csc"))
 
 
 def advance(system: System, knot: Knot, until: float, max_steps: int, keep_rows: bool) -> Steps:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 
 from bregpath._typing import Array, IntArray
 
@@ -41,6 +42,10 @@ class AbstractDesign(ABC):
     @abstractmethod
     def append(self, more: AbstractDesign) -> AbstractDesign:
         """This design with the columns of another one, of the same kind, behind its own."""
+
+    def row_blocks(self) -> Iterator[tuple[slice, Array]] | None:
+        """Runs of rows as float64 arrays, where that is cheap (dense data); else None."""
+        return None
 
     @abstractmethod
     def moments(self, w: Array) -> tuple[Array, Array]:

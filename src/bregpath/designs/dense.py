@@ -89,6 +89,13 @@ class DenseDesign(AbstractDesign):
             out[part] = np.linalg.norm(block, axis=0)
         return out
 
+    def row_blocks(self) -> Iterator[tuple[slice, Array]]:
+        n, p = self.shape
+        step = max(1, CHUNK_BYTES // (8 * max(1, p)))
+        for start in range(0, n, step):
+            part = slice(start, min(start + step, n))
+            yield part, self.X[part].astype(np.float64, copy=False)
+
     def _blocks(self, columns: IntArray | None) -> Iterator[tuple[slice, Array]]:
         """Runs of columns as float64 arrays."""
         size = self.shape[1] if columns is None else len(columns)

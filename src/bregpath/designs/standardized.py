@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from bregpath._typing import Array, IntArray
@@ -60,6 +62,10 @@ class StandardizedDesign(AbstractDesign):
             np.concatenate([self.center, more.center]),
             np.concatenate([self.scale, more.scale]),
         )
+
+    def row_blocks(self) -> Iterator[tuple[slice, Array]] | None:
+        blocks = self.base.row_blocks()
+        return None if blocks is None else ((part, (rows - self.center) / self.scale) for part, rows in blocks)
 
     def moments(self, w: Array) -> tuple[Array, Array]:
         mean, deviation = self.base.moments(w)

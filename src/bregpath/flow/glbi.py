@@ -10,7 +10,6 @@ import numpy as np
 from bregpath import _kernels
 from bregpath._kernels import Knot, Steps, System
 from bregpath._typing import Array
-from bregpath.flow.gram import GramMatrix
 from bregpath.flow.problem import Problem, null_model
 from bregpath.flow.screening import LazyDual
 from bregpath.flow.working_set import WorkingSet
@@ -41,7 +40,6 @@ class GLBI:
         self.tol = tol
         self.screening = screening
         # Between knots z is a straight line for a fixed step, a cubic through values and slopes for adaptive ones.
-        self._gram: GramMatrix | None = None
         self.order = 1 if step is not None else 3
 
     def start(self, t: float | None = None) -> None:
@@ -133,14 +131,8 @@ class GLBI:
         )
 
     def _assemble(self) -> None:
-        block = self.working.block
-        if not GramMatrix.pays(self.problem, block):
-            self._gram = None
-        elif self._gram is None:
-            self._gram = GramMatrix(self.problem, block)
-        else:
-            self._gram = self._gram.grow(block)
-        self._system = System(self.problem, block, self.working.penalty, self.step, self.tol, self._gram)
+        working = self.working
+        self._system = System(self.problem, working.block, working.penalty, self.step, self.tol, working.gram)
 
 
 def first_entry(problem: Problem, slope: Array) -> float:

@@ -12,30 +12,43 @@ from bregpath.flow.problem import Problem
 
 __all__ = ["GramMatrix"]
 
+MAX_WHOLE = 4000  # columns of a matrix that is made for the whole design
+
 
 class GramMatrix:
-    """``X'WX``, ``X'w`` and ``X'W(y - offset)`` of the working columns; they grow with them."""
+    """``X'WX``, ``X'w`` and ``X'W(y - offset)`` of the working columns; it grows with them."""
 
-    def __init__(self, problem: Problem, block: AbstractDesign) -> None:
+    def __init__(self, problem: Problem, design: AbstractDesign) -> None:
         self.w = problem.w
         self.y = problem.y - problem.offset[:, 0]
         self.y_mean = float(self.w @ self.y)
         self.y_square = float(self.w @ self.y**2)
-        X: Array = block.arrays()["dense"]
-        self.size = X.shape[1]
-        self.mean, self.target = self.w @ X, (self.w * self.y) @ X
-        if self.w.min() == self.w.max():
-            self._room = X.T @ X  # symmetric, which BLAS knows: half the work
-            self._room *= self.w[0]
-        else:
-            self._room = X.T @ (X * self.w[:, None])
-        self._used = [self.size]
+        self.size = m = design.shape[1]
+        self._room = np.zeros((m, m))
+        self.mean, self.target = np.zeros((2, m))
+        uniform = self.w.min() == self.w.max()
+        blocks = design.row_blocks()
+        assert blocks is not None
+        for part, rows in blocks:
+            w = self.w[part]
+            # A matrix times its own transpose is symmetric, which BLAS knows: half the work.
+            self._room += rows.T @ rows * w[0] if uniform else rows.T @ (rows * w[:, None])
+            self.mean += w @ rows
+            self.target += (w * self.y[part]) @ rows
+        self._used = [m]
+
+    @staticmethod
+    def pays_whole(problem: Problem) -> bool:
+        """Whether the matrix of all columns is small enough to replace the design altogether."""
+        n, p = problem.design.shape
+        squared = type(problem.loss).compiled_id == 0
+        return squared and p <= min(n, MAX_WHOLE) and problem.design.row_blocks() is not None
 
     @staticmethod
     def pays(problem: Problem, block: AbstractDesign) -> bool:
-        """Whether products with the Gram matrix are cheaper than those with the rows."""
+        """Whether products with the matrix of some columns are cheaper than those with their rows."""
         n, m = block.shape
-        return problem.loss.name == "gaussian" and block.layout == "dense" and m <= 2 * n
+        return type(problem.loss).compiled_id == 0 and block.layout == "dense" and m <= 2 * n
 
     def grow(self, block: AbstractDesign) -> GramMatrix:
         """The Gram matrix of a block whose first columns are those of this one."""
@@ -47,16 +60,13 @@ class GramMatrix:
         if new > len(self._room) or self._used[0] != old:
             grown._room = np.empty((2 * new, 2 * new))
             grown._room[:old, :old] = self._room[:old, :old]
+            grown._used = [new]
         products = X.T @ (added * self.w[:, None])
         grown._room[:new, old:new] = products
         grown._room[old:new, :old] = products[:old].T
-        grown._used = [new]
-        if grown._room is self._room:
-            grown._used = self._used
-            grown._used[0] = new
+        grown._used[0] = grown.size = new
         grown.mean = np.concatenate([self.mean, self.w @ added])
         grown.target = np.concatenate([self.target, (self.w * self.y) @ added])
-        grown.size = new
         return grown
 
     def arrays(self) -> dict[str, Array | float]:

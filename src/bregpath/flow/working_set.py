@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from bregpath import _kernels
 from bregpath._kernels import Steps
 from bregpath._typing import Array, IntArray
 from bregpath.designs import AbstractDesign
+from bregpath.flow.gram import GramMatrix
 from bregpath.flow.problem import Problem
 from bregpath.flow.screening import LazyDual
 from bregpath.penalties import AbstractPenalty
@@ -26,12 +28,16 @@ class WorkingSet:
     def __init__(self, problem: Problem, start: IntArray, screening: bool) -> None:
         self.problem = problem
         n, p = problem.design.shape
-        whole = not screening or 8 * n * p <= WHOLE_BYTES
+        # With the Gram matrix of all columns the rows are not needed again.
+        self.gram = GramMatrix(problem, problem.design) if _kernels.has_compiled() and GramMatrix.pays_whole(problem) else None
+        whole = self.gram is not None or not screening or 8 * n * p <= WHOLE_BYTES
         self.columns: IntArray = np.arange(p) if whole else np.sort(start)
         self.is_outside = np.ones(p, dtype=bool)
         self.is_outside[self.columns] = False
         self.is_whole = not self.is_outside.any()
-        self.block: AbstractDesign = problem.design.columns(self.columns)
+        self.block: AbstractDesign = problem.design if self.gram else problem.design.columns(self.columns)
+        if self.gram is None and GramMatrix.pays(problem, self.block):
+            self.gram = GramMatrix(problem, self.block)
         self.penalty: AbstractPenalty = problem.penalty.take(self.columns)
         self.dual: LazyDual | None = None  # set at the start of a path that screens
 
@@ -42,6 +48,9 @@ class WorkingSet:
         self.is_outside[new] = False
         self.block = self.block.append(self.problem.design.columns(new))
         self.penalty = self.problem.penalty.take(self.columns)
+        if self.gram is not None:
+            pays = GramMatrix.pays(self.problem, self.block)
+            self.gram = self.gram.grow(self.block) if pays else None
 
     def certify(self, steps: Steps) -> tuple[int, IntArray]:
         """How many of the steps no outside column takes part in, and columns to add.
