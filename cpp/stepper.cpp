@@ -10,7 +10,7 @@ namespace bregpath {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kSafety = 0.8, kRateMargin = 1.15, kRounding = 1e-12;
+constexpr double kRateShare = 0.05, kSafety = 0.8, kRateMargin = 1.15, kRounding = 1e-12;
 constexpr int kMaxStages = 200, kRateSteps = 5;
 
 // Coefficients of the Runge-Kutta-Chebyshev method; see _kernels/chebyshev.py.
@@ -392,14 +392,16 @@ double Stepper::shorten_to_entry(double h, double slack, std::vector<char>& ente
     return h;
 }
 
-// Whether a column has started to move since the curvature was last looked at.
-bool Stepper::has_new(const std::vector<char>& started) const {
+// Whether many columns have started to move since the curvature was last looked at.
+bool Stepper::has_many_new(const std::vector<char>& started) const {
+    long known = 0, fresh = 0;
     for (int j = 0; j < m_; ++j) {
-        bool known = !started[j];
-        for (int l = 0; l < q_ && !known; ++l) known = state.direction[size_t(l) * m_ + j] != 0;
-        if (!known) return true;
+        bool seen = false;
+        for (int l = 0; l < q_ && !seen; ++l) seen = state.direction[size_t(l) * m_ + j] != 0;
+        known += seen;
+        fresh += started[j] && !seen;
     }
-    return false;
+    return double(fresh) > kRateShare * double(known);
 }
 
 // A step to ten significant bits, so that the rounding of sums does not grow from step to step.
@@ -417,7 +419,7 @@ void Stepper::adaptive_step() {
     next_.direction = state.direction;
     next_.rate = state.rate, next_.age = state.age + 1;
     long gradients = state.gradients, products = state.products;
-    if (next_.rate == 0 || next_.age >= kRateSteps || has_new(started)) {
+    if (next_.rate == 0 || next_.age >= kRateSteps || has_many_new(started)) {
         next_.rate = curvature_rate(started, 2, next_.direction);
         next_.age = 0;
         products += 4 * std::count(started.begin(), started.end(), 1);

@@ -87,7 +87,7 @@ class Stepper {
     double shorten_to_entry(double h, double slack, std::vector<char>& entering);
     Columns take(const std::vector<int>& index);
     void alpha_slope(const double* residual, double* out) const;
-    bool has_new(const std::vector<char>& started) const;
+    bool has_many_new(const std::vector<char>& started) const;
     void gather(const std::vector<int>& index, const std::vector<double>& from, std::vector<double>& to) const;
     bool above_rounding(double value) const;
 

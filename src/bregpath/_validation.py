@@ -49,7 +49,9 @@ def _dense(X: Any) -> Array:
             "X.reshape(-1, 1) for a single column or X.reshape(1, -1) for a single row."
         )
     # The sum of a column is finite unless it holds NaN or infinity (or overflows): one pass, no temporary of X's size.
-    if not np.isfinite(X.sum(axis=0, dtype=np.float64)).all():
+    with np.errstate(invalid="ignore", over="ignore"):  # inf - inf
+        total = X.sum(axis=0, dtype=np.float64)
+    if not np.isfinite(total).all():
         finite = np.array([np.isfinite(X[:, j]).all() for j in range(X.shape[1])])
         if not finite.all():
             bad = np.flatnonzero(~finite)

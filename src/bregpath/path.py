@@ -239,7 +239,7 @@ class Path:
         """The same path, traced on to ``t_max``; equal to having asked for more at once."""
         if self._continue is None:
             raise ValueError("A path that was loaded or unpickled has no data and cannot be extended; trace it anew.")
-        if not t_max > self.t[-1]:
+        if not self.t[-1] < t_max < np.inf:
             raise ValueError(f"`t_max` must lie beyond the end of the path, t={self.t[-1]:g}; found {t_max!r}.")
         return self._continue(self, float(t_max))
 

@@ -37,7 +37,8 @@ __all__ = [
 
 SAFETY = 0.8  # of the step that the error estimate allows
 RATE_MARGIN = 1.15  # of the power iteration, which approaches the largest curvature from below
-RATE_STEPS = 5  # between two power iterations while no column enters
+RATE_STEPS = 5  # between two power iterations ...
+RATE_SHARE = 0.05  # ... unless more than this share of columns is new
 ROUNDING = 1e-12  # a rise of the loss below this fraction of it is rounding
 
 
@@ -204,8 +205,9 @@ def _adaptive_step(system: System, knot: Knot) -> Knot:
     kappa, penalty = system.problem.kappa, system.penalty
     started = np.any(penalty.entry(knot.z) < 0, axis=1)
     direction, rate, age = knot.direction, knot.rate, knot.age + 1
-    # Curvature changes slowly, except when a column has entered.
-    if rate == 0 or age >= RATE_STEPS or np.any(started & ~np.any(direction != 0, axis=1)):
+    # Curvature changes slowly, unless many columns have entered.
+    known = np.any(direction != 0, axis=1)
+    if rate == 0 or age >= RATE_STEPS or np.sum(started & ~known) > RATE_SHARE * np.sum(known):
         direction, rate = curvature_on(system, knot, started)
         age = 0
     scaled_rate = rate * kappa * RATE_MARGIN

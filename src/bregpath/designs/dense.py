@@ -47,7 +47,10 @@ class DenseDesign(AbstractDesign):
 
     def rmatvec(self, residual: Array, columns: IntArray | None = None) -> Array:
         if columns is None and self.X.dtype == np.float64:
-            return self.X.T @ residual
+            if residual.shape[1] > 3:
+                return self.X.T @ residual
+            # BLAS repacks all of X for a product with few vectors; one after the other they are faster.
+            return np.stack([self.X.T @ column for column in residual.T], axis=1)
         size = self.shape[1] if columns is None else len(columns)
         out = np.empty((size, residual.shape[1]))
         for part, block in self._blocks(columns):
@@ -55,9 +58,7 @@ class DenseDesign(AbstractDesign):
         return out
 
     def columns(self, columns: IntArray) -> DenseDesign:
-        out = np.empty((self.shape[0], len(columns)), order="F")
-        out[...] = self.X[:, columns]
-        return DenseDesign(out)
+        return DenseDesign(np.ascontiguousarray(self.X.T[columns], dtype=np.float64).T)
 
     def append(self, more: AbstractDesign) -> DenseDesign:
         assert isinstance(more, DenseDesign)
@@ -102,5 +103,6 @@ class DenseDesign(AbstractDesign):
         step = max(1, CHUNK_BYTES // (8 * max(1, self.shape[0])))
         for start in range(0, size, step):
             part = slice(start, min(start + step, size))
-            block = self.X[:, part] if columns is None else self.X[:, columns[part]]
+            # Columns are taken as rows of the transpose: whole runs of memory where X is in Fortran order.
+            block = self.X[:, part] if columns is None else self.X.T[columns[part]].T
             yield part, block.astype(np.float64, copy=False)

@@ -67,7 +67,7 @@ class WorkingSet:
         ahead = 1.5 * (steps.t[-1] - steps.t[0])
         points.append(steps.R[-1] + ahead * steps.residual[-1])
         assert self.dual is not None
-        columns, beyond = self.dual.crossed(points, steps.R[-1], steps.residual[-1], self.is_outside)
+        columns, beyond = self.dual.crossed(points, steps.R[-1].copy(), steps.residual[-1], self.is_outside)
         broken = np.flatnonzero(beyond[:-1].any(axis=1)) // 2
         certain = int(broken[0]) if len(broken) else len(steps)
         # Columns that crossed soon after the first that did, or are on their way, will be needed next.
