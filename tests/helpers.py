@@ -45,7 +45,7 @@ def make_data(
     X = rng.normal(size=(n, p))
     for j in range(1, p):
         X[:, j] = correlation * X[:, j - 1] + np.sqrt(1 - correlation**2) * X[:, j]
-    coef = np.zeros(p)
+    coef, s = np.zeros(p), min(s, p)
     coef[:s] = rng.choice([-1.0, 1.0], s) * rng.uniform(0.6, 1.4, s)
     y = response(loss, 0.5 + X @ coef, rng)
     return X * rng.uniform(0.5, 2.0, p) + rng.normal(size=p), y
