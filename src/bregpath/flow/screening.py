@@ -10,7 +10,8 @@ from bregpath.flow.problem import Problem
 __all__ = ["LazyDual"]
 
 MARGIN = 1e-9  # of a threshold: closer than this a bound decides nothing
-MAX_REFERENCES = 24
+ROUNDING = 1e-13  # of squared lengths that are computed from inner products
+MAX_REFERENCES = 12
 
 
 class LazyDual:
@@ -24,9 +25,9 @@ class LazyDual:
     so a column whose threshold is farther away than this is where it was: at zero. Where the bound cannot decide, the
     column is computed. For groups the same holds with norms over the group.
 
-    A column is computed at the end of the block of steps in question (two products), which becomes its new reference.
-    Seen from there the points inside the block are close, and only for the few columns that are still undecided all
-    points are computed.
+    The points to be checked are combinations of the ``R`` and residuals of a block of steps. A column is computed at
+    the end of the block (two products), which becomes its new reference. Seen from there the points are close, and only
+    the few columns that are still undecided are computed at all of them.
     """
 
     def __init__(self, problem: Problem, t: float, residual: Array, slope: Array) -> None:
@@ -40,45 +41,53 @@ class LazyDual:
     def _start_over(self, R: Array, residual: Array, z: Array, slope: Array) -> None:
         """One reference for all columns."""
         length = _length(residual)
-        self.references = [(R, residual / length)]
+        self.references = [np.stack([R.ravel(), residual.ravel() / length])]  # R and u
         self.owner = np.zeros(len(z), dtype=int)
         self.z, self.along = z, slope / length
 
-    def crossed(self, points: list[Array], R: Array, residual: Array, among: BoolArray) -> tuple[IntArray, BoolArray]:
-        """Columns among which all crossings at ``points`` are, and whether each lies beyond its threshold at each.
+    def crossed(self, basis: Array, points: Array, among: BoolArray) -> tuple[IntArray, BoolArray]:
+        """Columns among which all crossings are, and whether each lies beyond its threshold at each point.
 
-        ``R`` and ``residual`` are those at the end of the block.
+        ``basis`` (b, n, q) holds the R and then the residuals of the knots of a block; each row of ``points`` the
+        coefficients of a point in it.
         """
-        near = self._undecided(points, among, np.arange(len(self.owner)))
+        last = len(basis) // 2 - 1
+        R, residual = basis[last].copy(), basis[-1]
+        flat = basis.reshape(len(basis), -1)
+        inner = flat @ flat.T
+        near = self._undecided(flat, inner, points, among, np.arange(len(self.owner)))
         if len(near) > 0.7 * len(self.owner) or len(self.references) >= MAX_REFERENCES:
             self._compute(np.arange(len(self.owner)), R, residual)
             self.refreshes += 1
         else:
             self._compute(near, R, residual)
-        near = self._undecided(points, among, near)
+        near = self._undecided(flat, inner, points, among, near)
         beyond = np.zeros((len(points), len(near)), dtype=bool)
         if len(near):
             q = R.shape[1]
-            z = -self.problem.design.rmatvec(np.hstack(points), near)
-            penalty = self.problem.penalty.take(near)
-            for i in range(len(points)):
-                beyond[i] = np.any(penalty.entry(z[:, i * q : (i + 1) * q]) < 0, axis=1)
-            self.products += len(points) * len(near)
+            vectors = np.moveaxis(basis, 0, 2).reshape(len(R), -1)  # (n, q * b)
+            products = -self.problem.design.rmatvec(vectors, near).reshape(len(near), q, len(basis))
+            z = np.einsum("jqb,kb->kjq", products, points)
+            beyond = np.any(self.problem.penalty.take(near).entry(z) < 0, axis=2)
+            self.products += len(basis) * len(near)
         return near, beyond
 
-    def _undecided(self, points: list[Array], among: BoolArray, columns: IntArray) -> IntArray:
+    def _undecided(
+        self, basis: Array, inner: Array, points: Array, among: BoolArray, columns: IntArray
+    ) -> IntArray:
         """Those of some columns (whole groups) that may lie beyond their thresholds at one of the points."""
         if not len(columns):
             return columns
         low, high, rest = np.zeros((3, len(self.references)))
+        lengths = np.einsum("kb,bc,kc->k", points, inner, points)
         for i in np.unique(self.owner[columns]):
-            R, u = self.references[i]
-            moved = np.stack([point - R for point in points])
-            along = np.einsum("kij,ij->k", moved, u)
-            # Pythagoras would lose the small remainder to rounding: subtract first.
-            moved -= along[:, None, None] * u
+            mixed = points @ (basis @ self.references[i].T)  # of all points with R_ref and u
+            own = self.references[i] @ self.references[i].T
+            along = mixed[:, 1] - own[0, 1]
+            squares = lengths - 2 * mixed[:, 0] + own[0, 0]
+            remainder = squares - along**2 + ROUNDING * (lengths + own[0, 0])
             low[i], high[i] = along.min(), along.max()
-            rest[i] = np.sqrt(np.max(np.einsum("kij,kij->k", moved, moved)))
+            rest[i] = np.sqrt(max(float(remainder.max()), 0.0))
         # The distance to a threshold is concave along the direction: over an interval its ends are the worst.
         penalty = self.problem.penalty if len(columns) == len(self.owner) else self.problem.penalty.take(columns)
         z, along, owner = self.z[columns], self.along[columns], self.owner[columns]
@@ -101,7 +110,7 @@ class LazyDual:
             return
         length = _length(residual)
         # New arrays, not new entries: a fork of a path may share the old ones.
-        self.references = [*self.references, (R, residual / length)]
+        self.references = [*self.references, np.stack([R.ravel(), residual.ravel() / length])]
         self.z, self.along, self.owner = self.z.copy(), self.along.copy(), self.owner.copy()
         self.z[columns], self.along[columns] = both[:, :q], both[:, q:] / length
         self.owner[columns] = len(self.references) - 1

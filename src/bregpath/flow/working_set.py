@@ -6,7 +6,7 @@ import numpy as np
 
 from bregpath import _kernels
 from bregpath._kernels import Steps
-from bregpath._typing import Array, IntArray
+from bregpath._typing import IntArray
 from bregpath.designs import AbstractDesign
 from bregpath.flow.gram import GramMatrix
 from bregpath.flow.problem import Problem
@@ -29,7 +29,9 @@ class WorkingSet:
         self.problem = problem
         n, p = problem.design.shape
         # With the Gram matrix of all columns the rows are not needed again.
-        self.gram = GramMatrix(problem, problem.design) if _kernels.has_compiled() and GramMatrix.pays_whole(problem) else None
+        self.gram: GramMatrix | None = None
+        if _kernels.has_compiled() and GramMatrix.pays_whole(problem):
+            self.gram = GramMatrix(problem, problem.design)
         whole = self.gram is not None or not screening or 8 * n * p <= WHOLE_BYTES
         self.columns: IntArray = np.arange(p) if whole else np.sort(start)
         self.is_outside = np.ones(p, dtype=bool)
@@ -61,13 +63,16 @@ class WorkingSet:
         """
         if self.is_whole:
             return len(steps), np.zeros(0, dtype=int)
-        points: list[Array] = []
-        for k in range(len(steps)):
-            points += [steps.R[k] + steps.reach[k + 1] * steps.residual[k], steps.R[k + 1]]
-        ahead = 1.5 * (steps.t[-1] - steps.t[0])
-        points.append(steps.R[-1] + ahead * steps.residual[-1])
         assert self.dual is not None
-        columns, beyond = self.dual.crossed(points, steps.R[-1].copy(), steps.residual[-1], self.is_outside)
+        count = len(steps)
+        # Two points a step, and one to look ahead, as combinations of R_0 .. R_d and residuals r_0 .. r_d.
+        points = np.zeros((2 * count + 1, 2 * (count + 1)))
+        k = np.arange(count)
+        points[2 * k, k], points[2 * k, count + 1 + k] = 1.0, steps.reach[1:]
+        points[2 * k + 1, k + 1] = 1.0
+        points[-1, count], points[-1, -1] = 1.0, 1.5 * (steps.t[-1] - steps.t[0])
+        basis = np.concatenate([steps.R, steps.residual])
+        columns, beyond = self.dual.crossed(basis, points, self.is_outside)
         broken = np.flatnonzero(beyond[:-1].any(axis=1)) // 2
         certain = int(broken[0]) if len(broken) else len(steps)
         # Columns that crossed soon after the first that did, or are on their way, will be needed next.
