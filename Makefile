@@ -4,6 +4,7 @@
 PYTHON ?= python3
 JOBS ?= 2
 PYTEST_ARGS ?=
+BENCH_ARGS ?=
 VENV := .venv
 PURE := .venv-pure
 
@@ -56,8 +57,13 @@ demo: $(VENV)/.deps-demo  ## a real analysis, from data to report
 docs: $(VENV)/.deps-docs  ## the documentation, in docs/_build/html
 	$(VENV)/bin/sphinx-build -W --keep-going -b html docs docs/_build/html
 
-bench: $(VENV)/.deps-bench  ## the benchmarks
-	$(VENV)/bin/python -m benchmarks.run
+bench: $(VENV)/.deps-bench  ## install the peers where possible, then all benchmarks (BENCH_ARGS="--quick" tries them)
+	$(VENV)/bin/python -m benchmarks.install
+	$(VENV)/bin/python -m benchmarks.run $(BENCH_ARGS)
+	$(VENV)/bin/python -m benchmarks.memory $(BENCH_ARGS)
+	$(VENV)/bin/python -m benchmarks.accuracy $(BENCH_ARGS)
+	$(VENV)/bin/python -m benchmarks.cv $(BENCH_ARGS)
+	$(VENV)/bin/python -m benchmarks.growth $(BENCH_ARGS)
 
 sdist: $(VENV)/.tools  ## the source distribution, in dist/
 	$(VENV)/bin/python -m pip install $(PIP_FLAGS) build

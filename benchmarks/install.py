@@ -1,0 +1,64 @@
+"""Install the peers where possible: ``python -m benchmarks.install``. What fails is named and skipped.
+
+R glmnet comes from Debian (as root only). The Python peers get an environment of their own, .venv-peers, because adelie
+needs an older NumPy than bregpath.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+
+from benchmarks.processes import ROOT, command_of
+
+PYTHON_PEERS = ("adelie", "celer", "skglm")
+
+
+def run(*command: str) -> bool:
+    """Run quietly; the last line of an error is shown."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        words = done.stderr.strip().splitlines()
+        print(f"failed: {' '.join(command[:4])} ...: {words[-1] if words else done.returncode}")
+    return done.returncode == 0
+
+
+def install_glmnet() -> None:
+    """Debian's packages, when this is root on such a system."""
+    if command_of("glmnet"):
+        return
+    if not hasattr(os, "geteuid") or os.geteuid() != 0 or not shutil.which("apt-get"):
+        print("not installed: glmnet (needs R with the package glmnet; e.g. apt-get install r-cran-glmnet)")
+        return
+    install = ("apt-get", "install", "-y", "--no-install-recommends", "r-base-core", "r-cran-glmnet")
+    if not run(*install):
+        run("apt-get", "update")
+        run(*install)
+
+
+def install_python_peers() -> None:
+    """All together, so that pip finds versions that agree; else one by one."""
+    missing = [name for name in PYTHON_PEERS if not command_of(name)]
+    if not missing:
+        return
+    folder = ROOT / ".venv-peers"
+    python = str(folder / "bin" / "python")
+    if not os.path.exists(python) and not run(sys.executable, "-m", "venv", str(folder)):
+        return
+    pip = (python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--prefer-binary")
+    if not run(*pip, *PYTHON_PEERS):
+        for name in missing:
+            run(*pip, name)
+
+
+def main() -> None:
+    install_glmnet()
+    install_python_peers()
+    for name in ("glmnet", *PYTHON_PEERS, "sklearn"):
+        print(f"{name}: {'ready' if command_of(name) else 'not available'}")
+
+
+if __name__ == "__main__":
+    main()

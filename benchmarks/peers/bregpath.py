@@ -1,0 +1,32 @@
+"""bregpath itself, as a user calls it; reading the 100 models is part of the time, since peers return them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import bregpath
+
+
+def _arguments(data: Any) -> dict[str, Any]:
+    window = {"t_ratio": 1.0 / data.ratio, "n_times": data.points}
+    return {"loss": data.loss, "standardize": data.standardize, **window, **data.options}
+
+
+def fit(data: Any) -> Any:
+    path = bregpath.trace_path(data.X, data.y, **_arguments(data))
+    return path, path.coef_sparse, path.intercept
+
+
+def end(data: Any, result: Any) -> dict[str, Any]:
+    path, coef, intercept = result
+    last = coef[[-1]].toarray().ravel()
+    stats = {key: getattr(path.stats, key) for key in ("steps", "refreshes", "column_products")}
+    return {"points": len(path.t), "intercept": float(intercept[-1]), "coef": last, "stats": stats}
+
+
+def cross_validate(data: Any) -> dict[str, Any]:
+    from bregpath.selection.cross_validation import cross_validate as run
+
+    selection = run(data.X, data.y, cv=5, **_arguments(data))
+    point = selection.path.at(selection.t_min)
+    return {"points": len(selection.path.t), "intercept": point.intercept, "coef": point.coef}

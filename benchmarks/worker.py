@@ -1,0 +1,92 @@
+"""A process that holds one problem and one system, and fits when told: ``python -m benchmarks.worker PEER FOLDER``.
+
+It answers each line ``fit K`` or ``cv K`` on standard input with one line of JSON: seconds a call (mean of K), and what
+the path looks like at its end. Loading, a first small fit (compilation) and the description are not timed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from dataclasses import replace
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+
+from benchmarks.cases import Data, read_data
+from benchmarks.peers import PEERS
+
+
+def describe(data: Data, point: dict[str, Any]) -> dict[str, Any]:
+    """Points, non-zeros and mean training loss of a model."""
+    coef = np.asarray(point.pop("coef"))
+    eta = np.asarray(data.X @ coef).ravel() + point.pop("intercept")
+    if data.loss == "logistic":
+        loss = np.mean(np.logaddexp(0.0, eta) - data.y * eta)
+    else:
+        loss = np.mean((data.y - eta) ** 2) / 2
+    return {"nnz": int(np.count_nonzero(coef)), "loss": float(loss), **point}
+
+
+def warm_up(peer: Any, data: Data) -> None:
+    """Fit a small problem of the same kind, so that imports and compilation are done."""
+    rows, columns = min(data.X.shape[0], 60), min(data.X.shape[1], 12)
+    if data.sparse:
+        import scipy.sparse as sp
+
+        small: Any = sp.random(60, columns, 0.5, format="csc", random_state=0)
+        rows = 60
+    else:
+        small = np.asfortranarray(np.random.default_rng(0).standard_normal((rows, columns)))
+    y = np.arange(rows) % 2 + 0.0
+    peer.fit(replace(data, X=small, y=y if data.loss == "logistic" else y - y.mean(), points=5))
+
+
+def package_version(name: str) -> str:
+    """Version of an installed package, or of one that is merely on the path."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return str(getattr(import_module(name), "__version__", "unknown"))
+
+
+def _serve(peer: Any, data: Data, answers: Any) -> None:
+    jobs = {"fit": peer.fit, "cv": getattr(peer, "cross_validate", None)}
+    for line in sys.stdin:
+        word, *count = line.split()
+        if word == "quit":
+            return
+        repeats, job = int(count[0]), jobs[word]
+        if job is None:
+            print(json.dumps({"error": "no cross-validation"}), file=answers, flush=True)
+            continue
+        begun = time.perf_counter()
+        for _ in range(repeats):
+            result = job(data)
+        seconds = (time.perf_counter() - begun) / repeats
+        point = peer.end(data, result) if word == "fit" else result
+        print(json.dumps({"seconds": seconds, **describe(data, point)}), file=answers, flush=True)
+
+
+def main() -> None:
+    name, folder = sys.argv[1:3]
+    # Answers keep the real standard output; whatever the libraries print goes to standard error.
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    try:
+        peer = import_module(f"benchmarks.peers.{name}")
+        data = read_data(folder)
+        warm_up(peer, data)
+    except Exception as error:
+        print(json.dumps({"error": f"{type(error).__name__}: {error}"[:300]}), file=answers, flush=True)
+        return
+    print(json.dumps({"ready": True, "version": package_version(PEERS[name].package)}), file=answers, flush=True)
+    _serve(peer, data, answers)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+"""The benchmark harness runs and writes what it promises; its times are not tested."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def _run(module: str, *words: str) -> str:
+    # A process of its own: importing `benchmarks` limits the threads of the process.
+    done = subprocess.run(
+        [sys.executable, "-m", f"benchmarks.{module}", *words], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_side_by_side(tmp_path: Path) -> None:
+    words = ("--cases", "tiny", "--losses", "gaussian", "--peers", "bregpath,sklearn", "--repeats", "2")
+    printed = _run("run", *words, "--out", str(tmp_path))
+    record = json.loads((tmp_path / "times.json").read_text())
+    (row,) = record["rows"]
+    assert row["best_peer"] == "sklearn"
+    assert row["ratio"] == pytest.approx(row["systems"]["sklearn"]["seconds"] / row["systems"]["bregpath"]["seconds"])
+    for system in row["systems"].values():
+        assert len(system["rounds"]) == 2
+        assert system["points"] == 100
+        assert system["loss"] < 0.1  # of 0.5 without variables: the window was followed
+    assert (tmp_path / "times.png").stat().st_size > 10_000
+    assert "best/ours" in printed
+
+
+def test_accuracy(tmp_path: Path) -> None:
+    _run("accuracy", "--cases", "tiny", "--losses", "logistic", "--plain", "tiny", "--out", str(tmp_path))
+    (row,) = json.loads((tmp_path / "accuracy.json").read_text())["rows"]
+    assert row["references"]["tol/100"]["different_variables"] == 0
+    assert row["plain"]["steps"] > row["steps"]
+
+
+@pytest.mark.parametrize("density", [None, 0.2])
+def test_data_survive_the_way_to_a_worker(tmp_path: Path, density: float | None) -> None:
+    code = (
+        "import sys, numpy as np\n"
+        "from benchmarks.cases import Case, make_data, read_data, write_data\n"
+        "case = Case('x', 40, 7, 2, density=eval(sys.argv[2]))\n"
+        "data = make_data(case, 'logistic'); write_data(sys.argv[1], data); again = read_data(sys.argv[1])\n"
+        "full = lambda X: X if isinstance(X, np.ndarray) else X.toarray()\n"
+        "assert (full(data.X) == full(again.X)).all() and (data.y == again.y).all() and again.sparse == data.sparse\n"
+        "print(np.abs(full(data.X).std(axis=0) - 1).max())\n"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path), repr(density)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    np.testing.assert_allclose(float(done.stdout), 0.0, atol=1e-12)
