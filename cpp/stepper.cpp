@@ -340,6 +340,7 @@ void Stepper::fixed_step() {
         next_.beta_integral = state.beta_integral;
         for (size_t c = 0; c < before.size(); ++c) next_.beta_integral[before[c]] += h * beta_[c];
         next_.alpha_integral = state.alpha_integral + h * state.alpha[0];
+        std::fill(integral1_.begin(), integral1_.end(), 0.0);  // not needed: z has moved already
     } else {
         for (size_t i = 0; i < state.R.size(); ++i) next_.R[i] = state.R[i] + h * state.residual[i];
     }
@@ -565,9 +566,9 @@ void Stepper::finish(const std::vector<int>& live, double h) {
 void Stepper::gram_finish(const std::vector<int>& live, double h) {
     const size_t k = live.size();
     std::copy_n(beta_.begin(), k, pair_.begin());
-    for (size_t i = 0; i < k; ++i) pair_[k + i] = next_.beta_integral[live[i]] - state.beta_integral[live[i]];
+    std::copy_n(integral1_.begin(), k, pair_.begin() + k);
     gram_product(live, 2, pair_.data(), over_all_.data());
-    const double past = next_.alpha_integral - state.alpha_integral;
+    const double past = integral1_[k];
     for (int j = 0; j < m_; ++j) {
         next_.slope[j] = gram_.target[j] - next_.alpha[0] * gram_.mean[j] - over_all_[j];
         next_.z[j] = state.z[j] + h * gram_.target[j] - past * gram_.mean[j] - over_all_[m_ + j];
