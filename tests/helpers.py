@@ -51,14 +51,18 @@ def make_data(
     return X * rng.uniform(0.5, 2.0, p) + rng.normal(size=p), y
 
 
-def encoded(loss: AbstractLoss | str, y: np.ndarray, w: np.ndarray | None = None) -> tuple[AbstractLoss, np.ndarray, np.ndarray]:
+def encoded(
+    loss: AbstractLoss | str, y: np.ndarray, w: np.ndarray | None = None
+) -> tuple[AbstractLoss, np.ndarray, np.ndarray]:
     """A loss that knows its classes, the coded response, and weights that sum to one."""
     loss = as_loss(loss)
     w = np.full(len(y), 1.0 / len(y)) if w is None else w / w.sum()
     return loss, loss.encode(y, w), w
 
 
-def random_case(name: str, rng: np.random.Generator, n: int = 30) -> tuple[AbstractLoss, np.ndarray, np.ndarray, np.ndarray]:
+def random_case(
+    name: str, rng: np.random.Generator, n: int = 30
+) -> tuple[AbstractLoss, np.ndarray, np.ndarray, np.ndarray]:
     """A loss, a random predictor, a coded response and unequal weights."""
     y = response(name, rng.normal(size=n), rng)
     loss, y, w = encoded(name, y, rng.uniform(0.2, 2.0, n))

@@ -33,7 +33,11 @@ ERRORS = {
     # X
     "X with NaN": ({"X": changed(X, (3, 2), np.nan)}, ValueError, r"`X` contains NaN or infinity.*column 2"),
     "X with inf": ({"X": changed(X, (3, 0), np.inf)}, ValueError, r"`X` contains NaN or infinity.*column 0"),
-    "X with inf and -inf": ({"X": changed(X, ([1, 2], [1, 1]), [np.inf, -np.inf])}, ValueError, "`X` contains NaN or infinity"),
+    "X with inf and -inf": (
+        {"X": changed(X, ([1, 2], [1, 1]), [np.inf, -np.inf])},
+        ValueError,
+        "`X` contains NaN or infinity",
+    ),
     "float32 X with NaN": ({"X": changed(X, (0, 0), np.nan).astype(np.float32)}, ValueError, "`X` contains NaN"),
     "sparse X with NaN": ({"X": sp.csr_array(changed(X, (3, 2), np.nan))}, ValueError, "`X` contains NaN or infinity"),
     "X one-dimensional": ({"X": X[:, 0]}, ValueError, r"`X` must be two-dimensional.*\(20,\).*reshape\(-1, 1\)"),
@@ -61,22 +65,54 @@ ERRORS = {
     "negative counts": ({"y": np.arange(20) - 1, "loss": "poisson"}, ValueError, "non-negative.*-1 in row 0"),
     "no counts": ({"y": np.zeros(20), "loss": "poisson"}, ValueError, "zero in every row"),
     # weights and offset
-    "weights too short": ({"sample_weight": np.ones(19)}, ValueError, r"`sample_weight` .*20 rows, found shape \(19,\)"),
+    "weights too short": (
+        {"sample_weight": np.ones(19)},
+        ValueError,
+        r"`sample_weight` .*20 rows, found shape \(19,\)",
+    ),
     "weights all zero": ({"sample_weight": np.zeros(20)}, ValueError, "`sample_weight` is zero everywhere"),
-    "weights negative": ({"sample_weight": -np.ones(20)}, ValueError, "`sample_weight` must be finite and non-negative"),
-    "weights with NaN": ({"sample_weight": changed(np.ones(20), 0, np.nan)}, ValueError, "`sample_weight` must be finite"),
-    "weights with inf": ({"sample_weight": changed(np.ones(20), 0, np.inf)}, ValueError, "`sample_weight` must be finite"),
-    "a class without weight": ({"y": LABELS, "loss": "logistic", "sample_weight": LABELS}, ValueError, "one class only"),
+    "weights negative": (
+        {"sample_weight": -np.ones(20)},
+        ValueError,
+        "`sample_weight` must be finite and non-negative",
+    ),
+    "weights with NaN": (
+        {"sample_weight": changed(np.ones(20), 0, np.nan)},
+        ValueError,
+        "`sample_weight` must be finite",
+    ),
+    "weights with inf": (
+        {"sample_weight": changed(np.ones(20), 0, np.inf)},
+        ValueError,
+        "`sample_weight` must be finite",
+    ),
+    "a class without weight": (
+        {"y": LABELS, "loss": "logistic", "sample_weight": LABELS},
+        ValueError,
+        "one class only",
+    ),
     "offset too short": ({"offset": np.ones(19)}, ValueError, r"`offset` must have shape \(20,\), found \(19,\)"),
     "offset with NaN": ({"offset": changed(np.ones(20), 0, np.nan)}, ValueError, "`offset` contains NaN"),
-    "offset of one class": ({"y": np.arange(20) % 3, "loss": "multinomial", "offset": np.ones(20)}, ValueError, r"shape \(20, 3\)"),
+    "offset of one class": (
+        {"y": np.arange(20) % 3, "loss": "multinomial", "offset": np.ones(20)},
+        ValueError,
+        r"shape \(20, 3\)",
+    ),
     # penalty
     "unknown penalty": ({"penalty": "scad"}, ValueError, "`penalty` must be one of.*found 'scad'"),
     "groups with l1": ({"groups": [0, 0, 1, 1]}, ValueError, '`groups` needs penalty="group"'),
-    "groups too short": ({"penalty": "group", "groups": [0, 0, 1]}, ValueError, r"`groups` must give one label.* 4 columns"),
+    "groups too short": (
+        {"penalty": "group", "groups": [0, 0, 1]},
+        ValueError,
+        r"`groups` must give one label.* 4 columns",
+    ),
     "groups with NaN": ({"penalty": "group", "groups": [0, 0, 1, np.nan]}, ValueError, "`groups` contains NaN"),
     "factor negative": ({"penalty_factor": [1, 1, 1, -1]}, ValueError, "`penalty_factor` must be non-negative"),
-    "factor too short": ({"penalty_factor": [1, 1]}, ValueError, r"`penalty_factor` must have one entry a column \(4\)"),
+    "factor too short": (
+        {"penalty_factor": [1, 1]},
+        ValueError,
+        r"`penalty_factor` must have one entry a column \(4\)",
+    ),
     "factor with NaN": ({"penalty_factor": [1, 1, 1, np.nan]}, ValueError, "`penalty_factor`.*not NaN"),
     "lower above zero": ({"lower": 1.0}, ValueError, "`lower` must be <= 0.*zero is where a path starts"),
     "upper below zero": ({"upper": [1, 1, 1, -1]}, ValueError, "`upper` must be >= 0"),
@@ -93,11 +129,11 @@ ERRORS = {
     "kappa of text": ({"kappa": "10"}, TypeError, "`kappa` must be a number, found '10'"),
     "tol zero": ({"tol": 0.0}, ValueError, "`tol` must be a finite number above 0"),
     "tol negative": ({"tol": -0.1}, ValueError, "`tol` must be a finite number above 0"),
-    "step of text": ({"step": "auto"}, ValueError, '`step` must be "adaptive" or a number, found \'auto\''),
+    "step of text": ({"step": "auto"}, ValueError, "`step` must be \"adaptive\" or a number, found 'auto'"),
     "step zero": ({"step": 0.0}, ValueError, "`step` must be a finite number above 0"),
     "step negative": ({"step": -1.0}, ValueError, "`step` must be a finite number above 0"),
     "step None": ({"step": None}, TypeError, "`step` must be a number"),
-    "standardize of text": ({"standardize": "y"}, ValueError, '`standardize` must be True, "X" or False, found \'y\''),
+    "standardize of text": ({"standardize": "y"}, ValueError, "`standardize` must be True, \"X\" or False, found 'y'"),
     "standardize None": ({"standardize": None}, ValueError, "`standardize` must be True"),
     # times
     "one time only": ({"n_times": 1}, ValueError, "`n_times` must be a whole number of at least 2, found 1"),
@@ -125,7 +161,11 @@ def test_error_helps(arguments: dict, error, text: str) -> None:
 # --- reading a path ----------------------------------------------------------------------------------------------
 
 PATH_ERRORS = {
-    "beyond the end": (lambda path: path.at(2 * path.t[-1]), ValueError, r"beyond the end of the path.*extend\(t_max\)"),
+    "beyond the end": (
+        lambda path: path.at(2 * path.t[-1]),
+        ValueError,
+        r"beyond the end of the path.*extend\(t_max\)",
+    ),
     "support beyond the end": (lambda path: path.support(1e9), ValueError, "beyond the end"),
     "predict beyond the end": (lambda path: path.predict(X, 1e9), ValueError, "beyond the end"),
     "negative time": (lambda path: path.at(-1.0), ValueError, "`t` must be a positive time, found .*-1.0"),
@@ -133,10 +173,22 @@ PATH_ERRORS = {
     "backwards": (lambda path: path.extend(path.t[0]), ValueError, "`t_max` must lie beyond the end"),
     "extend to NaN": (lambda path: path.extend(np.nan), ValueError, "`t_max`"),
     "extend to inf": (lambda path: path.extend(np.inf), ValueError, "`t_max`"),
-    "other columns": (lambda path: path.predict(X[:, :2], path.t[1]), ValueError, "`X` has 2 columns, the path was traced on 4"),
-    "new X with NaN": (lambda path: path.predict(changed(X, (0, 0), np.nan), path.t[1]), ValueError, "`X` contains NaN"),
+    "other columns": (
+        lambda path: path.predict(X[:, :2], path.t[1]),
+        ValueError,
+        "`X` has 2 columns, the path was traced on 4",
+    ),
+    "new X with NaN": (
+        lambda path: path.predict(changed(X, (0, 0), np.nan), path.t[1]),
+        ValueError,
+        "`X` contains NaN",
+    ),
     "new X of one row": (lambda path: path.predict(X[0], path.t[1]), ValueError, "`X` must be two-dimensional"),
-    "offset of wrong length": (lambda path: path.predict(X, path.t[1], offset=[1.0]), ValueError, "`offset` must have shape"),
+    "offset of wrong length": (
+        lambda path: path.predict(X, path.t[1], offset=[1.0]),
+        ValueError,
+        "`offset` must have shape",
+    ),
 }
 
 
@@ -158,7 +210,12 @@ def test_an_unstable_step_names_a_stable_one(loss: str, standardize: bool | str)
     times = np.linspace(t0, 10 * t0, 5)
     step, message = 20.0 * t0, ""
     ratios: list[float] = []
-    options = {"loss": loss, "standardize": standardize, "t": times, "stop": lambda now: bool(ratios.append(now.deviance_ratio))}
+    options = {
+        "loss": loss,
+        "standardize": standardize,
+        "t": times,
+        "stop": lambda now: bool(ratios.append(now.deviance_ratio)),
+    }
     for _ in range(12):  # the largest stable step at that time; later in the path it may be smaller still
         ratios.clear()
         try:

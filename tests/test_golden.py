@@ -147,7 +147,9 @@ def test_first_entry_is_glmnets_largest_lambda(file: str, name: str) -> None:
     assert_allclose(entered.min(), path.t[0], rtol=1e-9)
 
 
-@pytest.mark.parametrize(("file", "name"), [c for c in cases_of(*(f"glmnet_{f}" for f in FAMILIES)) if c[1] in ("pf", "pf_nostd", "all")])
+@pytest.mark.parametrize(
+    ("file", "name"), [c for c in cases_of(*(f"glmnet_{f}" for f in FAMILIES)) if c[1] in ("pf", "pf_nostd", "all")]
+)
 def test_free_columns_start_at_their_optimum(file: str, name: str) -> None:
     """At t0 the gradient of the intercept and of the free column (the second) vanishes, to rounding."""
     content = golden(file)
@@ -157,8 +159,8 @@ def test_free_columns_start_at_their_optimum(file: str, name: str) -> None:
     weights = np.array(data["weights"]) if params["weights"] else np.ones(len(X))
     offset = np.array(data["offset"]) if params["offset"] else None
     path = trace_path(
-        X, np.array(data["y"]), loss=FAMILIES[file.removeprefix("glmnet_")], penalty_factor=factor, sample_weight=weights,
-        offset=offset, standardize=params["standardize"], t_ratio=1.5, n_times=2,
+        X, np.array(data["y"]), loss=FAMILIES[file.removeprefix("glmnet_")], penalty_factor=factor,
+        sample_weight=weights, offset=offset, standardize=params["standardize"], t_ratio=1.5, n_times=2,
     )  # fmt: skip
     eta = path.decision_function(X, path.t[0], offset=offset)
     w = weights / weights.sum()

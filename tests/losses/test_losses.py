@@ -112,7 +112,9 @@ def test_null_model_is_the_optimum_of_the_intercept(name: str, with_offset: bool
     def objective(a: np.ndarray) -> float:
         return loss.value((a + offset).reshape(eta.shape), y, w)
 
-    best = minimize(objective, np.zeros(q), method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-15, "maxiter": 5000})
+    best = minimize(
+        objective, np.zeros(q), method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-15, "maxiter": 5000}
+    )
     assert objective(alpha) <= best.fun + 1e-12
     shift = (alpha - alpha.mean(), best.x - best.x.mean()) if q > 1 else (alpha, best.x)
     assert_allclose(shift[0], shift[1], atol=1e-5)
@@ -156,7 +158,9 @@ def test_predict_is_the_mean_response(name: str, rng: np.random.Generator) -> No
     """For a canonical link the gradient is w (predict(eta) - y); for the others predict is eta itself."""
     loss, eta, y, w = random_case(name, rng)
     mean = loss.predict(eta)
-    observed = {"logistic": lambda: (y + 1) / 2, "multinomial": lambda: np.eye(loss.n_outputs)[y]}.get(name, lambda: y)()
+    observed = {"logistic": lambda: (y + 1) / 2, "multinomial": lambda: np.eye(loss.n_outputs)[y]}.get(
+        name, lambda: y
+    )()
     if name == "huber":
         assert_array_equal(mean, eta)
     else:

@@ -44,7 +44,14 @@ def penalty(request: pytest.FixtureRequest) -> str:
 def test_loss_never_rises(loss: str, penalty: str) -> None:
     X, y = make_data(loss)
     ratios = []
-    path = trace(X, y, loss=loss, n_times=300, stop=lambda now: bool(ratios.append(now.deviance_ratio)), **penalty_options(penalty))
+    path = trace(
+        X,
+        y,
+        loss=loss,
+        n_times=300,
+        stop=lambda now: bool(ratios.append(now.deviance_ratio)),
+        **penalty_options(penalty),
+    )
     assert np.diff(ratios).min() >= -1e-11  # after every step
     assert np.diff(path.deviance).max() <= 1e-6 * path.null_deviance  # in between: far below the tolerance of the steps
     assert path.deviance[-1] < 0.95 * path.deviance[0]

@@ -82,8 +82,9 @@ def test_shrink_against_an_optimiser(mirror: AbstractPenalty, rng: np.random.Gen
     def value(v: np.ndarray) -> float:
         return objective(mirror, np.clip(v.reshape(P, Q), low, high), z)
 
-    found = minimize(value, np.where(included, np.clip(0.5 * z, low, high), 0.0).ravel(), method="Powell", bounds=bounds,
-                     options={"xtol": 1e-9, "ftol": 1e-13, "maxiter": 20000})  # fmt: skip
+    start = np.where(included, np.clip(0.5 * z, low, high), 0.0).ravel()
+    precise = {"xtol": 1e-9, "ftol": 1e-13, "maxiter": 20000}
+    found = minimize(value, start, method="Powell", bounds=bounds, options=precise)
     assert_allclose(b.ravel(), found.x, atol=2e-4)
     assert value(b) <= found.fun + 1e-10
 
@@ -119,7 +120,9 @@ def test_group_without_labels_is_a_column_over_all_outputs(rng: np.random.Genera
     for b, row in zip(rows, z, strict=True):
         assert_allclose(b, max(1 - 1 / np.linalg.norm(row), 0) * row, rtol=1e-14)
     one = rng.normal(size=(5, 1)) * 2
-    assert_allclose(build_penalty("group", 5, 1).shrink(one), build_penalty("l1", 5, 1).shrink(one), rtol=1e-14, atol=1e-15)
+    assert_allclose(
+        build_penalty("group", 5, 1).shrink(one), build_penalty("l1", 5, 1).shrink(one), rtol=1e-14, atol=1e-15
+    )
 
 
 def test_sqrt_counts_all_outputs() -> None:
@@ -245,7 +248,10 @@ def test_limits_do_not_alias_the_users_arrays() -> None:
     [
         ({"penalty": "l2"}, "`penalty` must be one of .*'group'.*found 'l2'"),
         ({"groups": [0, 0, 1]}, '`groups` needs penalty="group"'),
-        ({"penalty": "group", "groups": [0, 1]}, r"`groups` must give one label for each of the 3 columns, found shape \(2,\)"),
+        (
+            {"penalty": "group", "groups": [0, 1]},
+            r"`groups` must give one label for each of the 3 columns, found shape \(2,\)",
+        ),
         ({"penalty": "group", "groups": [0, np.nan, 1]}, "`groups` contains NaN"),
         ({"penalty": "group", "groups": [[0, 1, 1]]}, "`groups` must give one label"),
         ({"penalty": "group", "groups": [0, 0, 1], "penalty_factor": [1, 2, 1]}, "differs inside a group"),

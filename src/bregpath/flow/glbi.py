@@ -46,11 +46,12 @@ class GLBI:
         """Go to the first entry time ``t0``, before which nothing happens; or to a time ``t`` before it."""
         problem = self.problem
         alpha, beta = null_model(problem)
-        outside = np.flatnonzero(np.any((beta < problem.penalty.lower) | (beta > problem.penalty.upper), axis=1))
+        limits = problem.penalty.lower, problem.penalty.upper
+        outside = np.flatnonzero(np.any(beta != np.clip(beta, *limits), axis=1))
         if len(outside):
             raise ValueError(
-                f"The unpenalised optimum of column {outside[0]} (`penalty_factor` 0) lies outside its `lower` and `upper` "
-                "limits; penalise the column or drop its limits."
+                f"The unpenalised optimum of column {outside[0]} (`penalty_factor` 0) lies outside its `lower` and "
+                "`upper` limits; penalise the column or drop its limits."
             )
         eta = problem.predictor(problem.design, alpha, beta)
         residual = problem.residual(eta)
