@@ -7,6 +7,7 @@ PYTEST_ARGS ?=
 BENCH_ARGS ?=
 VENV := .venv
 PURE := .venv-pure
+SANITIZE := .venv-sanitize
 
 # What an install is made of. Folders are listed too: their time changes when a file is removed.
 SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE \
@@ -30,7 +31,7 @@ EXTRAS_bench := all
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help test test-pure slow lint demo docs bench sdist clean
+.PHONY: help test test-pure sanitize slow lint demo docs bench sdist clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -45,6 +46,13 @@ test-pure: $(PURE)/.deps-test  ## the same tests with the NumPy-only package
 
 slow: $(VENV)/.deps-test  ## the tests marked slow
 	$(VENV)/bin/python -m pytest -n $(JOBS) -m slow tests $(PYTEST_ARGS)
+
+# The compiled core under the address and undefined-behaviour sanitizers; Python itself is not built with them.
+SANITIZERS := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g
+sanitize: $(SANITIZE)/.deps-test  ## the tests of paths with a core built with ASan and UBSan
+	LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so)" \
+		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
+		$(SANITIZE)/bin/python -m pytest -q -p no:xdist tests/path tests/test_golden.py $(PYTEST_ARGS)
 
 lint: $(VENV)/.deps-lint  ## ruff, the direction of imports, types
 	$(VENV)/bin/ruff check .
@@ -70,13 +78,13 @@ sdist: $(VENV)/.tools  ## the source distribution, in dist/
 	$(VENV)/bin/python -m build --sdist --no-isolation
 
 clean:  ## remove environments, builds and caches
-	rm -rf $(VENV) $(PURE) build dist docs/_build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache \
+	rm -rf $(VENV) $(PURE) $(SANITIZE) build dist docs/_build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache \
 		.hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 # --- stamps: tools -> installed package -> dependencies of one target --------------------------------
 
-$(VENV)/.tools $(PURE)/.tools: %/.tools: pyproject.toml
+$(VENV)/.tools $(PURE)/.tools $(SANITIZE)/.tools: %/.tools: pyproject.toml
 	$(PYTHON) -m venv $*
 	$*/bin/python -m pip install $(PIP_FLAGS) "scikit-build-core>=0.10" "nanobind>=2.2" cmake ninja
 	@touch $@
@@ -90,7 +98,11 @@ endif
 # BREGPATH_PURE is set for the second environment only; without a compiler both are pure.
 # The stamp bears the time of the beginning: a file edited during the install is newer.
 $(PURE)/.installed: export BREGPATH_PURE = 1
-$(VENV)/.installed $(PURE)/.installed: %/.installed: %/.tools $(SOURCES)
+$(SANITIZE)/.installed: export BREGPATH_REQUIRE_EXTENSION = 1
+$(SANITIZE)/.installed: export CXXFLAGS = $(SANITIZERS)
+$(SANITIZE)/.installed: export LDFLAGS = -fsanitize=address,undefined
+$(SANITIZE)/.installed: INSTALL := $(subst build/,build/sanitize-,$(INSTALL))
+$(VENV)/.installed $(PURE)/.installed $(SANITIZE)/.installed: %/.installed: %/.tools $(SOURCES)
 	@touch $@.begun
 	$*/bin/python $(INSTALL)
 	@mv $@.begun $@
@@ -100,9 +112,13 @@ $(VENV)/.deps-%: pyproject.toml | $(VENV)/.installed
 	$(VENV)/bin/python -m pip install $(PIP_FLAGS) "bregpath[$(EXTRAS_$*)]"
 	@touch $@
 
+$(SANITIZE)/.deps-%: pyproject.toml | $(SANITIZE)/.installed
+	$(SANITIZE)/bin/python -m pip install $(PIP_FLAGS) "bregpath[$(EXTRAS_$*)]"
+	@touch $@
+
 $(PURE)/.deps-%: pyproject.toml | $(PURE)/.installed
 	$(PURE)/bin/python -m pip install $(PIP_FLAGS) "bregpath[$(EXTRAS_$*)]"
 	@touch $@
 
 # Stamps are kept, though they are only steps on the way.
-.PRECIOUS: $(VENV)/.% $(PURE)/.%
+.PRECIOUS: $(VENV)/.% $(PURE)/.% $(SANITIZE)/.%
