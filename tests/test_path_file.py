@@ -76,7 +76,9 @@ def test_round_trip(loss, penalty, X, tmp_path):
 
 def test_options_come_back(X, tmp_path):
     y = response(X, "gaussian")
-    options = dict(penalty_factor=[0, 1, 1, 1, np.inf, 2], lower=-0.5, upper=0.7, step=0.05, kappa=5.0)
+    lower, upper = np.full(6, -0.5), np.full(6, 0.7)
+    lower[0], upper[0] = -np.inf, np.inf  # a free column keeps its optimum
+    options = dict(penalty_factor=[0, 1, 1, 1, np.inf, 2], lower=lower, upper=upper, step=0.05, kappa=5.0)
     path = bregpath.trace_path(X, y, loss=bregpath.losses.HuberLoss(2.0), t_ratio=5, n_times=9, **options)
     again = round_trip(path, tmp_path)
     assert_same_path(again, path, X)

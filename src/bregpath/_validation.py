@@ -29,7 +29,9 @@ def check_design(X: Any) -> Any:
         X = _dense(X)
     n, p = X.shape
     if n == 0 or p == 0:
-        raise ValueError(f"`X` is empty: 0 sample(s) or 0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
+        raise ValueError(
+            f"`X` is empty: 0 sample(s) or 0 feature(s) (shape={X.shape}) while a minimum of 1 is required."
+        )
     return X
 
 

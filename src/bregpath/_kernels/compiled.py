@@ -39,7 +39,8 @@ def advance(system: System, knot: Knot, until: float, max_steps: int, keep_rows:
     alpha[0], alpha_slope[0], z[0], slope[0] = knot.alpha, knot.alpha_slope, knot.z, knot.slope
     direction[0], R[0], residual[0] = knot.direction, knot.R, knot.residual
     done, trouble, largest = _stepper(system).advance(
-        knot.t, knot.value, knot.h, knot.rate, knot.age, z[0], slope[0], alpha[0], alpha_slope[0], R[0], residual[0], direction[0],
+        knot.t, knot.value, knot.h, knot.rate, knot.age,
+        z[0], slope[0], alpha[0], alpha_slope[0], R[0], residual[0], direction[0],
         until, max_steps, keep_rows,
         t, value, h, reach, extra, alpha, alpha_slope, z, slope, direction, R, residual,
     )  # fmt: skip

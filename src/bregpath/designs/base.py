@@ -41,7 +41,7 @@ class AbstractDesign(ABC):
 
     @abstractmethod
     def append(self, more: AbstractDesign) -> AbstractDesign:
-        """This design with the columns of another one, of the same kind, behind its own."""
+        """Put the columns of another design, of the same kind, behind those of this one."""
 
     def row_blocks(self) -> Iterator[tuple[slice, Array]] | None:
         """Runs of rows as float64 arrays, where that is cheap (dense data); else None."""
