@@ -348,7 +348,7 @@ def values(system: System, alpha: Array, beta: Array) -> Array:
 def first_step(system: System, knot: Knot) -> float:
     """A cautious first step of an adaptive path: a tenth of the explicit stability limit at the first entry."""
     first = np.any(system.penalty.entry(knot.z) <= 1e-9, axis=1)
-    _, rate = curvature_on(system, knot, first, iterations=10)
+    _, rate = curvature_on(system, knot, first, iterations=3)
     return 0.1 / (system.problem.kappa * max(rate, 1e-12))
 
 

@@ -17,6 +17,7 @@ from bregpath.flow.working_set import WorkingSet
 __all__ = ["GLBI"]
 
 BLOCK_STEPS = 16
+BLOCK_NUMBERS = 2**18  # of each kind, in a block of many steps
 
 
 class GLBI:
@@ -92,7 +93,7 @@ class GLBI:
         while True:
             # Without outside columns nothing is checked, so blocks may be longer.
             whole = self.working.is_whole
-            max_steps = 4 * BLOCK_STEPS if whole else BLOCK_STEPS
+            max_steps = BLOCK_STEPS if not whole else int(np.clip(BLOCK_NUMBERS // self.knot.z.size, BLOCK_STEPS, 512))
             steps = _kernels.advance(self._system, self.knot, until, max_steps, keep_rows=not whole)
             certain, new = self.working.certify(steps)
             steps = steps.first(certain)
