@@ -9,7 +9,7 @@ from bregpath.flow.problem import Problem
 
 __all__ = ["LazyDual"]
 
-MARGIN = 1e-9  # of a threshold: closer than this a bound decides nothing
+MARGIN = 1e-9  # closer than this to a threshold a bound decides nothing
 ROUNDING = 1e-13  # of squared lengths that are computed from inner products
 MAX_REFERENCES = 12
 
@@ -55,7 +55,7 @@ class LazyDual:
         R, residual = basis[last].copy(), basis[-1]
         flat = basis.reshape(len(basis), -1)
         inner = flat @ flat.T
-        near = self._undecided(flat, inner, points, among, np.arange(len(self.owner)))
+        near = self._undecided(flat, inner, points, among, None)
         if len(near) > 0.7 * len(self.owner) or len(self.references) >= MAX_REFERENCES:
             self._compute(np.arange(len(self.owner)), R, residual)
             self.refreshes += 1
@@ -73,29 +73,32 @@ class LazyDual:
         return near, beyond
 
     def _undecided(
-        self, basis: Array, inner: Array, points: Array, among: BoolArray, columns: IntArray
+        self, basis: Array, inner: Array, points: Array, among: BoolArray, columns: IntArray | None
     ) -> IntArray:
-        """Those of some columns (whole groups) that may lie beyond their thresholds at one of the points."""
-        if not len(columns):
+        """Those of some (whole groups; None: of all) columns that may lie beyond their thresholds at a point."""
+        if columns is None:
+            penalty, part = self.problem.penalty, slice(None)
+        elif not len(columns):
             return columns
+        else:
+            penalty, part = self.problem.penalty.take(columns), columns
+        z, along, owner, slack = self.z[part], self.along[part], self.owner[part], self.slack[part]
         low, high, rest = np.zeros((3, len(self.references)))
         lengths = np.einsum("kb,bc,kc->k", points, inner, points)
-        for i in np.unique(self.owner[columns]):
+        for i in np.flatnonzero(np.bincount(owner, minlength=len(self.references))):
             mixed = points @ (basis @ self.references[i].T)  # of all points with R_ref and u
             own = self.references[i] @ self.references[i].T
-            along = mixed[:, 1] - own[0, 1]
+            from_reference = mixed[:, 1] - own[0, 1]
             squares = lengths - 2 * mixed[:, 0] + own[0, 0]
-            remainder = squares - along**2 + ROUNDING * (lengths + own[0, 0])
-            low[i], high[i] = along.min(), along.max()
+            remainder = squares - from_reference**2 + ROUNDING * (lengths + own[0, 0])
+            low[i], high[i] = from_reference.min(), from_reference.max()
             rest[i] = np.sqrt(max(float(remainder.max()), 0.0))
         # The distance to a threshold is concave along the direction: over an interval its ends are the worst.
-        penalty = self.problem.penalty if len(columns) == len(self.owner) else self.problem.penalty.take(columns)
-        z, along, owner = self.z[columns], self.along[columns], self.owner[columns]
-        near = np.zeros(len(columns), dtype=bool)
-        for a in (low, high):
-            distance = penalty.entry(z + a[owner, None] * along) - self.slack[columns] * rest[owner, None]
-            near |= np.any(distance < MARGIN * np.minimum(penalty.weights, 1.0), axis=1)
-        return columns[penalty.close(near & among[columns])]
+        reach = slack * rest[owner, None] + MARGIN
+        near = np.any(penalty.entry(z + low[owner, None] * along) < reach, axis=1)
+        near |= np.any(penalty.entry(z + high[owner, None] * along) < reach, axis=1)
+        near = np.flatnonzero(penalty.close(near & among[part]))
+        return near if columns is None else columns[near]
 
     def _compute(self, columns: IntArray, R: Array, residual: Array) -> None:
         """Give some columns a new reference."""
