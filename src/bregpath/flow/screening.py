@@ -45,8 +45,8 @@ class LazyDual:
         self.owner = np.zeros(len(z), dtype=int)
         self.z, self.along = z, slope / length
 
-    def crossed(self, basis: Array, points: Array, among: BoolArray) -> tuple[IntArray, BoolArray]:
-        """Columns among which all crossings are, and whether each lies beyond its threshold at each point.
+    def distances(self, basis: Array, points: Array, among: BoolArray) -> tuple[IntArray, Array]:
+        """Columns among which all crossings are, and how far each is from its threshold at each point.
 
         ``basis`` (b, n, q) holds the R and then the residuals of the knots of a block; each row of ``points`` the
         coefficients of a point in it.
@@ -62,15 +62,14 @@ class LazyDual:
         else:
             self._compute(near, R, residual)
         near = self._undecided(flat, inner, points, among, near)
-        beyond = np.zeros((len(points), len(near)), dtype=bool)
-        if len(near):
-            q = R.shape[1]
-            vectors = np.moveaxis(basis, 0, 2).reshape(len(R), -1)  # (n, q * b)
-            products = -self.problem.design.rmatvec(vectors, near).reshape(len(near), q, len(basis))
-            z = np.einsum("jqb,kb->kjq", products, points)
-            beyond = np.any(self.problem.penalty.take(near).entry(z) < 0, axis=2)
-            self.products += len(basis) * len(near)
-        return near, beyond
+        if not len(near):
+            return near, np.zeros((len(points), 0))
+        q = R.shape[1]
+        vectors = np.moveaxis(basis, 0, 2).reshape(len(R), -1)  # (n, q * b)
+        products = -self.problem.design.rmatvec(vectors, near).reshape(len(near), q, len(basis))
+        z = np.einsum("jqb,kb->kjq", products, points)
+        self.products += len(basis) * len(near)
+        return near, np.min(self.problem.penalty.take(near).entry(z), axis=2)
 
     def _undecided(
         self, basis: Array, inner: Array, points: Array, among: BoolArray, columns: IntArray | None

@@ -6,7 +6,7 @@ import numpy as np
 
 from bregpath import _kernels
 from bregpath._kernels import Steps
-from bregpath._typing import IntArray
+from bregpath._typing import Array, IntArray
 from bregpath.designs import AbstractDesign
 from bregpath.flow.gram import GramMatrix
 from bregpath.flow.problem import Problem
@@ -17,6 +17,7 @@ __all__ = ["WorkingSet"]
 
 # A design up to this size is gathered whole: then every column works and nothing needs to be proved.
 WHOLE_BYTES = 32 * 2**20
+MIN_ADDED = 16  # columns that may be added to a small working set at once
 
 
 class WorkingSet:
@@ -72,13 +73,19 @@ class WorkingSet:
         points[2 * k + 1, k + 1] = 1.0
         points[-1, count], points[-1, -1] = 1.0, 1.5 * (steps.t[-1] - steps.t[0])
         basis = np.concatenate([steps.R, steps.residual])
-        columns, beyond = self.dual.crossed(basis, points, self.is_outside)
-        broken = np.flatnonzero(beyond[:-1].any(axis=1)) // 2
-        certain = int(broken[0]) if len(broken) else len(steps)
-        # Columns that crossed soon after the first that did, or are on their way, will be needed next.
-        crossing = beyond[2 * certain :].any(axis=0)
-        if not crossing.any():
-            return certain, np.zeros(0, dtype=int)
+        columns, distance = self.dual.distances(basis, points, self.is_outside)
+        broken = np.flatnonzero((distance[:-1] < 0).any(axis=1)) // 2
+        certain = int(broken[0]) if len(broken) else count
+        return certain, self._next_to_work(columns, distance[2 * certain :])
+
+    def _next_to_work(self, columns: IntArray, distance: Array) -> IntArray:
+        """Columns that cross first, or soon will: a limited number, since a long step can look far ahead."""
+        crossing = np.flatnonzero((distance < 0).any(axis=0))
+        if not len(crossing):
+            return crossing
+        first = np.argmax(distance[:, crossing] < 0, axis=0)
+        depth = distance[first, crossing]
+        soonest = np.lexsort((depth, first))[: max(MIN_ADDED, len(self.columns) // 4)]
         chosen = np.zeros(len(self.is_outside), dtype=bool)
-        chosen[columns[crossing]] = True
-        return certain, np.flatnonzero(self.problem.penalty.close(chosen))
+        chosen[columns[crossing[soonest]]] = True
+        return np.flatnonzero(self.problem.penalty.close(chosen))
