@@ -86,13 +86,17 @@ void to_python(const double* from, long rows, int q, double* to) {
 // A stepper with everything it points to.
 class PyStepper {
    public:
+    nb::object user_evaluate, user_bend;  // a loss written in Python, or nothing
+
     PyStepper(int loss, double parameter, Vector y, Vector w, std::optional<Matrix> offset, Matrix weights,
               Matrix lower, Matrix upper, std::optional<Index64> groups, double kappa, bool fit_intercept,
               double fixed_step, double tol, std::optional<FortranMatrix> dense, std::optional<Vector> values,
               std::optional<Index32> indices, std::optional<Index64> indptr, std::optional<Vector> center,
               std::optional<Vector> scale, std::optional<nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>> gram,
-              std::optional<Vector> gram_mean, std::optional<Vector> gram_target, double y_mean, double y_square)
+              std::optional<Vector> gram_mean, std::optional<Vector> gram_target, double y_mean, double y_square,
+              std::optional<nb::callable> evaluate, std::optional<nb::callable> bend)
         : gram_array_(gram), gram_mean_(gram_mean), gram_target_(gram_target), y_(y), w_(w), dense_(dense), values_(values), indices_(indices) {
+        if (evaluate && bend) user_evaluate = *evaluate, user_bend = *bend;
         n_ = long(y.shape(0)), m_ = int(weights.shape(0)), q_ = int(weights.shape(1));
         require(w.shape(0) == y.shape(0), "w and y differ in length");
         require(lower.shape(0) == weights.shape(0) && lower.shape(1) == weights.shape(1), "lower has a wrong shape");
@@ -112,7 +116,7 @@ class PyStepper {
             g = {gram->data(), long(gram->stride(0)), gram_mean_->data(), gram_target_->data(), y_mean, y_square};
         }
         stepper_.emplace(kernels, data, columns(indptr, center, scale), penalty(weights, lower, upper, groups), kappa,
-                         fit_intercept, fixed_step, tol, g);
+                         fit_intercept, fixed_step, tol, g, user_loss());
     }
 
     // Up to max_steps steps from the given knot. The outputs have room for max_steps + 1 knots; row 0 is filled by
@@ -218,6 +222,28 @@ class PyStepper {
         return x;
     }
 
+    // Callbacks hold the interpreter lock while they run; arrays cross the border as (n, q).
+    bregpath::UserLoss user_loss() {
+        if (!user_evaluate || !user_bend) return {};
+        const auto call = [this](const nb::object& f, const double* eta, double* inout, const double* in) {
+            nb::gil_scoped_acquire gil;
+            const size_t size = size_t(n_) * q_;
+            std::vector<double> a(size), b(size);
+            to_python(eta, n_, q_, a.data());
+            if (in) to_python(in, n_, q_, b.data());
+            const size_t shape[2] = {size_t(n_), size_t(q_)};
+            using Array = nb::ndarray<nb::numpy, double, nb::ndim<2>>;
+            // By reference: by default nanobind hands over a copy, and what Python writes would be lost.
+            const nb::object x = nb::cast(Array(a.data(), 2, shape), nb::rv_policy::reference);
+            const nb::object y = nb::cast(Array(b.data(), 2, shape), nb::rv_policy::reference);
+            const double value = nb::cast<double>(f(x, y));
+            from_python(b.data(), n_, q_, inout);
+            return value;
+        };
+        return {[this, call](const double* eta, double* r) { return call(user_evaluate, eta, r, nullptr); },
+                [this, call](const double* eta, double* u) { call(user_bend, eta, u, u); }};
+    }
+
     bregpath::Penalty penalty(const Matrix& weights, const Matrix& lower, const Matrix& upper,
                               const std::optional<Index64>& groups) const {
         bregpath::Penalty p;
@@ -252,25 +278,50 @@ class PyStepper {
     std::optional<bregpath::Stepper> stepper_;
 };
 
+
+// A user's loss may lead back to the stepper: let the garbage collector see it.
+int traverse(PyObject* self, visitproc visit, void* arg) {
+#if PY_VERSION_HEX >= 0x03090000
+    Py_VISIT(Py_TYPE(self));
+#endif
+    if (!nb::inst_ready(self)) return 0;
+    auto* stepper = nb::inst_ptr<PyStepper>(self);
+    Py_VISIT(stepper->user_evaluate.ptr());
+    Py_VISIT(stepper->user_bend.ptr());
+    return 0;
+}
+
+int clear(PyObject* self) {
+    auto* stepper = nb::inst_ptr<PyStepper>(self);
+    stepper->user_evaluate.reset();
+    stepper->user_bend.reset();
+    return 0;
+}
+
+PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+                       {Py_tp_clear, reinterpret_cast<void*>(clear)},
+                       {0, nullptr}};
+
 }  // namespace
 
 NB_MODULE(_core, m) {
     kernels = choose_kernels();
     m.doc() = "Compiled kernels of bregpath.";
     m.def("isa", [] { return kernels->isa; }, "Instruction set in use: 'base', 'v3' or 'v4'.");
-    nb::class_<PyStepper>(m, "Stepper", "Blocks of steps on a working set of columns.")
+    nb::class_<PyStepper>(m, "Stepper", nb::type_slots(slots), "Blocks of steps on a working set of columns.")
         .def(nb::init<int, double, Vector, Vector, std::optional<Matrix>, Matrix, Matrix, Matrix,
                       std::optional<Index64>, double, bool, double, double, std::optional<FortranMatrix>,
                       std::optional<Vector>, std::optional<Index32>, std::optional<Index64>, std::optional<Vector>,
                       std::optional<Vector>, std::optional<nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>>,
-                      std::optional<Vector>, std::optional<Vector>, double, double>(),
+                      std::optional<Vector>, std::optional<Vector>, double, double, std::optional<nb::callable>,
+                      std::optional<nb::callable>>(),
              nb::kw_only(), nb::arg("loss"), nb::arg("parameter"), nb::arg("y"), nb::arg("w"),
              nb::arg("offset").none(), nb::arg("weights"), nb::arg("lower"), nb::arg("upper"),
              nb::arg("groups").none(), nb::arg("kappa"), nb::arg("fit_intercept"), nb::arg("fixed_step"),
              nb::arg("tol"), nb::arg("dense").none(), nb::arg("values").none(), nb::arg("indices").none(),
              nb::arg("indptr").none(), nb::arg("center").none(), nb::arg("scale").none(),
              nb::arg("gram").none(), nb::arg("gram_mean").none(), nb::arg("gram_target").none(), nb::arg("y_mean"),
-             nb::arg("y_square"))
+             nb::arg("y_square"), nb::arg("user_evaluate").none(), nb::arg("user_bend").none())
         .def("advance", &PyStepper::advance)
         .def("values", &PyStepper::values);
 }

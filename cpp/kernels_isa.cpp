@@ -196,6 +196,7 @@ double loss_rows(const Data& d, long i0, long m, long n, const double* eta, doub
         case Loss::poisson: return poisson_rows(d, i0, m, eta, r, want);
         case Loss::huber: return huber_rows(d, i0, m, eta, r, want);
         case Loss::multinomial: return multinomial_rows(d, i0, m, n, eta, r, want);
+        case Loss::user: break;
     }
     return 0.0;
 }

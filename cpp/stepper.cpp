@@ -127,8 +127,8 @@ void Penalty::close(std::vector<char>& columns) const {
 // --- the stepper -----------------------------------------------------------------------------------------------
 
 Stepper::Stepper(const Kernels* kernels, const Data& data, const Columns& columns, Penalty penalty, double kappa,
-                 bool fit_intercept, double fixed_step, double tol, const Gram& gram)
-    : k_(kernels), data_(data), columns_(columns), penalty_(std::move(penalty)), gram_(gram), kappa_(kappa),
+                 bool fit_intercept, double fixed_step, double tol, const Gram& gram, UserLoss user)
+    : k_(kernels), data_(data), columns_(columns), penalty_(std::move(penalty)), gram_(gram), user_(std::move(user)), kappa_(kappa),
       fixed_(fixed_step), tol_(tol), intercept_(fit_intercept), n_(columns.n), m_(columns.k), q_(data.q) {
     const size_t rows = size_t(n_) * q_, cols = size_t(m_) * q_;
     penalty_.prepare();
@@ -283,6 +283,14 @@ void Stepper::update_rows() {
 // Loss and slopes of the live columns and the intercept (into g_, negated, and `slope`); rows only without a Gram matrix.
 double Stepper::evaluate(const std::vector<int>& live, const double* alpha, const double* beta, double* eta, double* r,
                          double* slope, bool want_value) {
+    if (user_.evaluate) {
+        const Columns x = take(live);
+        k_->predict(x, data_, alpha, beta, eta);
+        const double value = user_.evaluate(eta, r);
+        k_->dots(x, q_, r, r, g_.data(), b_.data());
+        alpha_slope(r, slope);
+        return value;
+    }
     if (!gram_.matrix) {
         const double value = k_->gradient(take(live), data_, alpha, beta, eta, r, g_.data(), want_value);
         alpha_slope(r, slope);
@@ -601,7 +609,7 @@ double Stepper::curvature_rate(std::vector<char> columns, int iterations, std::v
     for (int j = 0; j < m_; ++j)
         if (columns[j]) index.push_back(j);
     const size_t size = index.size() * q_;
-    if (!gram_.matrix) k_->curvature(data_, n_, state.eta.data(), h_.data());
+    if (!gram_.matrix && !user_.bend) k_->curvature(data_, n_, state.eta.data(), h_.data());
     gather(index, direction, v_);
     double largest = 1e-3, rate = 0;
     for (size_t i = 0; i < size; ++i) largest = std::max(largest, std::abs(v_[i]));
@@ -622,6 +630,17 @@ double Stepper::curvature_rate(std::vector<char> columns, int iterations, std::v
             for (size_t i = 0; i < size; ++i) {
                 g_[i] += v0[0] * gram_.mean[index[i]];
                 g0[0] += v_[i] * gram_.mean[index[i]];
+            }
+        } else if (user_.bend) {
+            const Columns x = take(index);
+            Data plain = data_;
+            plain.offset = nullptr;
+            k_->predict(x, plain, v0.data(), v_.data(), u_.data());
+            user_.bend(state.eta.data(), u_.data());
+            k_->dots(x, q_, u_.data(), u_.data(), g_.data(), b_.data());
+            for (int l = 0; l < q_; ++l) {
+                g0[l] = 0;
+                for (long i = 0; i < n_; ++i) g0[l] += u_[l * n_ + i];
             }
         } else {
             k_->bend(take(index), data_, h_.data(), v0.data(), v_.data(), u_.data(), g_.data(), g0.data());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <vector>
 
 #include "kernels.hpp"
@@ -50,6 +51,12 @@ struct Gram {
     double y_mean = 0, y_square = 0;
 };
 
+// A loss written in Python, on whole vectors: its value and residual at eta, and its curvature applied to u (in place).
+struct UserLoss {
+    std::function<double(const double* eta, double* r)> evaluate;
+    std::function<void(const double* eta, double* u)> bend;
+};
+
 struct Unstable {
     double t, largest;
 };
@@ -60,7 +67,7 @@ struct Stalled {
 class Stepper {
    public:
     Stepper(const Kernels* kernels, const Data& data, const Columns& columns, Penalty penalty, double kappa,
-            bool fit_intercept, double fixed_step, double tol, const Gram& gram);
+            bool fit_intercept, double fixed_step, double tol, const Gram& gram, UserLoss user = {});
 
     State state;
     void begin();        // after a new state was set
@@ -96,6 +103,7 @@ class Stepper {
     Columns columns_;
     Penalty penalty_;
     Gram gram_;
+    UserLoss user_;
     double kappa_, fixed_, tol_;
     bool intercept_;
     long n_;

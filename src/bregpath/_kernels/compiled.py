@@ -13,14 +13,12 @@ from bregpath._typing import Array
 __all__ = ["advance", "isa", "supports", "values"]
 
 isa = _core.isa
+USER_LOSS = 5  # Loss::user of cpp/kernels.hpp
 
 
 def supports(system: System) -> bool:
-    """Whether the compiled core knows the loss, the penalty and the layout of the block."""
-    loss = system.problem.loss
-    # The class itself must be compiled: a subclass may have changed the formulas.
-    known = vars(type(loss)).get("compiled_id") is not None
-    return known and (system.gram is not None or system.block.layout in ("dense", "csc"))
+    """Whether the compiled core can read the block; losses it does not know are called back."""
+    return system.gram is not None or system.block.layout in ("dense", "csc")
 
 
 def advance(system: System, knot: Knot, until: float, max_steps: int, keep_rows: bool) -> Steps:
@@ -85,12 +83,17 @@ def _stepper(system: System) -> Any:
 def _make_stepper(system: System) -> Any:
     problem, penalty, block = system.problem, system.penalty, system.block
     names = ("dense", "values", "indices", "indptr", "center", "scale", "gram", "gram_mean", "gram_target")
+    names += ("user_evaluate", "user_bend")
     parts: dict[str, Any] = {**dict.fromkeys(names), "y_mean": 0.0, "y_square": 0.0, **block.arrays()}
     if system.gram is not None:
         parts.update(system.gram.arrays())
     groups = getattr(penalty, "groups", None)
+    # The class itself must be compiled: a subclass may have changed the formulas.
+    number = vars(type(problem.loss)).get("compiled_id")
+    if number is None:
+        parts.update(zip(("user_evaluate", "user_bend"), _callbacks(problem), strict=True))
     return _core.Stepper(
-        loss=type(problem.loss).compiled_id,
+        loss=USER_LOSS if number is None else number,
         parameter=float(getattr(problem.loss, "threshold", 0.0)),
         y=_floats(problem.y),
         w=_floats(problem.w),
@@ -105,6 +108,20 @@ def _make_stepper(system: System) -> Any:
         tol=system.tol,
         **parts,
     )
+
+
+def _callbacks(problem: Any) -> tuple[Any, Any]:
+    """Value and residual, and curvature, of a loss written in Python; results go into the second argument."""
+
+    def evaluate(eta: Array, residual: Array) -> float:
+        residual[...] = problem.residual(eta)
+        return float(problem.value(eta))
+
+    def bend(eta: Array, direction: Array) -> float:
+        direction[...] = problem.curvature(eta, direction)
+        return 0.0
+
+    return evaluate, bend
 
 
 def _floats(x: Array) -> Array:
