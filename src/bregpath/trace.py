@@ -225,7 +225,7 @@ class _Run:
         beta = np.zeros((self.problem.design.shape[1], self.problem.n_outputs))
         beta[dynamics.working.columns] = dynamics.working.penalty.primal(knot.z, self.problem.kappa)
         beta[~self.problem.penalty.free] = 0.0
-        return Trajectory(self.problem.penalty, self.problem.kappa, dynamics.order, knot.alpha, beta)
+        return Trajectory(self.problem.penalty, self.problem.kappa, dynamics.degree, knot.alpha, beta)
 
     def trace(self, dynamics: GLBI, trajectory: Trajectory, times: Array, before: float = 0.0) -> Path:
         """Advance to the last of ``times`` and make the Path up to there."""
@@ -236,6 +236,7 @@ class _Run:
             result, end = Result.AT_REST, times[-1] * unit
         else:
             verdict = _Verdict(self, dynamics, null)
+            dynamics.is_watched = self.stop is not None or self.progress is not False
             with progress_bar(self.progress, dynamics.knot.t, times[-1] * unit) as report:
                 try:
                     result, end = integrate(dynamics, trajectory, times[-1] * unit, verdict, report)

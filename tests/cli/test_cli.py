@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import bregpath
-from bregpath import cli
-from bregpath.cli import main
+from bregpath.cli import fit, main, output
 
 
 @pytest.fixture(scope="module", name="table")
@@ -193,7 +192,7 @@ def test_warnings_are_notes(table, capsys):
 def test_tables_by_rich(capsys, monkeypatch):
     pytest.importorskip("rich")
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
-    cli._print_table(["name", "value"], [["region[north]", "1"]], left={0})
+    output._print_table(["name", "value"], [["region[north]", "1"]], left={0})
     out = capsys.readouterr().out
     assert "region[north]" in out and "─" in out
 
@@ -202,6 +201,12 @@ def test_interrupt(table, monkeypatch, capsys):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "_read_csv", interrupt)
+    monkeypatch.setattr(fit, "read_csv", interrupt)
     assert main(["fit", table, "--target", "y"]) == 130
     assert "interrupted" in capsys.readouterr().err
+
+
+def test_bench_says_where_it_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["bench", "--quick"]) == 2
+    assert "source tree" in capsys.readouterr().err

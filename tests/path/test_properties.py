@@ -53,7 +53,8 @@ def test_loss_never_rises(loss: str, penalty: str) -> None:
         **penalty_options(penalty),
     )
     assert np.diff(ratios).min() >= -1e-11  # after every step
-    assert np.diff(path.deviance).max() <= 1e-6 * path.null_deviance  # in between: far below the tolerance of the steps
+    # In between the cubic may be off by the tolerance, in which the loss is quadratic.
+    assert np.diff(path.deviance).max() <= 0.01**2 * path.null_deviance
     assert path.deviance[-1] < 0.95 * path.deviance[0]
     assert_allclose(path.deviance[0], path.null_deviance, rtol=1e-10)
 
@@ -426,7 +427,7 @@ def test_limits_hold_at_all_times(loss: str, penalty: str) -> None:
         coef = path.at(t).coef.reshape(P, -1)
         assert np.all(coef >= lower[:, None]) and np.all(coef <= upper[:, None])
     assert not rows(path)[:, 6].any()
-    assert np.diff(path.deviance).max() <= 1e-6 * path.null_deviance
+    assert np.diff(path.deviance).max() <= 0.01**2 * path.null_deviance
 
 
 def test_infinite_factor_never_enters(loss: str) -> None:

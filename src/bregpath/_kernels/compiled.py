@@ -82,8 +82,8 @@ def _stepper(system: System) -> Any:
 
 def _make_stepper(system: System) -> Any:
     problem, penalty, block = system.problem, system.penalty, system.block
-    names = ("dense", "values", "indices", "indptr", "center", "scale", "gram", "gram_mean", "gram_target")
-    names += ("user_evaluate", "user_bend")
+    arrays = ("dense", "values", "indices", "indptr", "center", "scale", "gram", "gram_mean", "gram_target")
+    names = (*arrays, "user_evaluate", "user_bend")
     parts: dict[str, Any] = {**dict.fromkeys(names), "y_mean": 0.0, "y_square": 0.0, **block.arrays()}
     if system.gram is not None:
         parts.update(system.gram.arrays())

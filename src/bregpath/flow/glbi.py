@@ -40,8 +40,9 @@ class GLBI:
         self.step = step
         self.tol = tol
         self.screening = screening
+        self.is_watched = False  # whether someone wants to see every few steps: a stop rule, a progress bar
         # Between knots z is a straight line for a fixed step, a cubic through values and slopes for adaptive ones.
-        self.order = 1 if step is not None else 3
+        self.degree = 1 if step is not None else 3
 
     def start(self, t: float | None = None) -> None:
         """Go to the first entry time ``t0``, before which nothing happens; or to a time ``t`` before it."""
@@ -91,9 +92,10 @@ class GLBI:
     def advance(self, until: float) -> Steps:
         """A block of steps, proved not to miss an entry."""
         while True:
-            # Without outside columns nothing is checked, so blocks may be longer.
-            whole = self.working.is_whole
-            max_steps = BLOCK_STEPS if not whole else int(np.clip(BLOCK_NUMBERS // self.knot.z.size, BLOCK_STEPS, 512))
+            # Where nothing is checked after a block, blocks may be longer.
+            whole, max_steps = self.working.is_whole, BLOCK_STEPS
+            if whole and not self.is_watched:
+                max_steps = int(np.clip(BLOCK_NUMBERS // self.knot.z.size, BLOCK_STEPS, 512))
             steps = _kernels.advance(self._system, self.knot, until, max_steps, keep_rows=not whole)
             certain, new = self.working.certify(steps)
             steps = steps.first(certain)

@@ -75,8 +75,9 @@ class LazyDual:
         self, basis: Array, inner: Array, points: Array, among: BoolArray, columns: IntArray | None
     ) -> IntArray:
         """Those of some (whole groups; None: of all) columns that may lie beyond their thresholds at a point."""
+        part: slice | IntArray = slice(None)
         if columns is None:
-            penalty, part = self.problem.penalty, slice(None)
+            penalty = self.problem.penalty
         elif not len(columns):
             return columns
         else:

@@ -1,0 +1,91 @@
+"""What the command line prints and draws."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from bregpath.path import Path
+
+__all__ = ["print_model", "print_path", "save_figure", "size"]
+
+MAX_ROWS = 12
+
+
+def size(path: Path, t: float) -> str:
+    """How many variables a model has, in words."""
+    n = len(path.support(t))
+    return f"{n} of {path.n_features} variables" if n != 1 else f"1 variable of {path.n_features}"
+
+
+def print_path(path: Path) -> None:
+    """Sizes, deviance and the names of those that enter, where the support changes (a dozen rows at most)."""
+    supports = [set(path.support(t).tolist()) for t in path.t]
+    changes = [i for i in range(1, len(supports)) if supports[i] != supports[i - 1]]
+    if len(changes) > MAX_ROWS:
+        changes = [changes[i] for i in np.linspace(0, len(changes) - 1, MAX_ROWS).round().astype(int)]
+    rows, before, names = [], supports[0], path.feature_names
+    for i in sorted({0, *changes, len(supports) - 1}):
+        moves = [names[j] for j in sorted(supports[i] - before, key=lambda j: path.entry_times[j])]
+        moves += [f"-{names[j]}" for j in sorted(before - supports[i])]
+        more = f", ... {len(moves) - 5} more" if len(moves) > 5 else ""
+        share = f"{100 * path.deviance_ratio[i]:.2f}"
+        rows.append([str(path.df[i]), share, f"{path.t[i]:.4g}", ", ".join(moves[:5]) + more])
+        before = supports[i]
+    _print_table(["Df", "%Dev", "t", "enters (-leaves)"], rows, left={3})
+    print(path.result)
+
+
+def print_model(path: Path, t: float) -> None:
+    """Coefficients on the original scale, those with the largest effect first."""
+    point = path.at(t)
+    coef = np.reshape(point.coef, (path.n_features, -1)) + 0.0  # no negative zeros
+    effect = coef * path.units.scale[:, None]
+    support = path.support(t)
+    order = support[np.argsort(-np.linalg.norm(effect[support], axis=1), kind="stable")]
+    header = ["variable", *(["coefficient"] if path.n_outputs == 1 else path._output_names)]
+    rows = [["(intercept)", *(f"{a:.5g}" for a in np.ravel(point.intercept))]]
+    rows += [[path.feature_names[j], *(f"{b:.5g}" for b in coef[j])] for j in order]
+    if path.n_outputs == 1:
+        header.append("per std. dev.")
+        effects = ["", *(f"{effect[j, 0]:.4g}" for j in order)]
+        rows = [[*row, cell] for row, cell in zip(rows, effects, strict=True)]
+    _print_table(header, rows, left={0})
+    if path.classes is not None and path.n_outputs == 1:
+        print(f"Positive coefficients speak for {path.classes[1]}, negative ones for {path.classes[0]}.")
+
+
+def _print_table(header: list[str], rows: list[list[str]], left: set[int]) -> None:
+    """A table: by rich on a terminal, else in plain text that other programs can read."""
+    if sys.stdout.isatty() and importlib.util.find_spec("rich") is not None:
+        from rich import box
+        from rich.console import Console
+        from rich.table import Table
+
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        for i, name in enumerate(header):
+            table.add_column(name, justify="left" if i in left else "right", overflow="fold")
+        for row in rows:
+            table.add_row(*(cell.replace("[", r"\[") for cell in row))
+        Console().print(table)
+        return
+    widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
+    for row in [header, *rows]:
+        cells = (row[i].ljust(width) if i in left else row[i].rjust(width) for i, width in enumerate(widths))
+        print("  ".join(cells).rstrip())
+
+
+def save_figure(draw: Callable[[Any], Any], file: str) -> None:
+    """Draw into a file, without a window and without pyplot."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ImportError("Figures need matplotlib: pip install bregpath[plot]") from None
+    figure = Figure(figsize=(7.5, 4.8), layout="constrained")
+    draw(figure.subplots())
+    figure.savefig(file, dpi=150)
+    print(f"Figure saved in {file}.")
