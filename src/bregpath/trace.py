@@ -199,6 +199,7 @@ def _standardize(
     if constant.any():
         whole = penalty.close(~constant)  # a group stays as long as one of its columns varies
         penalty.weights[constant & ~whole] = np.inf
+        penalty.hold_at_zero(constant & whole)
     if standardize is False:
         if constant.any():  # a constant inside a group: as good as zero, since the intercept takes its place
             return StandardizedDesign(base, np.where(constant, mean, 0.0), np.ones(p)), Units(

@@ -22,10 +22,6 @@ from bregpath.estimators import BregmanClassifier, BregmanRegressor
 from bregpath.selection.criteria import information_criterion
 from bregpath.selection.cross_validation import cross_validate
 
-# These two compare weighted and repeated rows to 1e-7. Adaptive steps agree within `tol` only, because rounding decides
-# where steps end; `test_weights_are_repetitions` runs both with fixed steps. Criteria count rows, not weights.
-NEED_FIXED_STEPS = ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data")
-
 
 def _checks():
     for estimator in (
@@ -37,8 +33,7 @@ def _checks():
     ):
         for instance, check in estimator_checks_generator(estimator):
             name = getattr(check, "func", check).__name__
-            if name not in NEED_FIXED_STEPS:
-                yield pytest.param(instance, check, id=f"{instance!r}-{name}".replace(" ", ""))
+            yield pytest.param(instance, check, id=f"{instance!r}-{name}".replace(" ", ""))
 
 
 @pytest.mark.filterwarnings("ignore:`cv`=", "ignore:The best time is the last one")

@@ -196,7 +196,7 @@ class AbstractBregmanEstimator(BaseEstimator):
         known = ("cv", "cv-1se", *CRITERIA)
         if self.stop not in known:
             raise ValueError(f"`stop` must be one of {list(known)} or a time t, found {self.stop!r}.")
-        n, rule, cv = int(np.count_nonzero(weights)), self.stop, self.cv
+        n, rule, cv = float(weights.sum()), self.stop, self.cv  # a weight counts copies of its row
         if rule in ("cv", "cv-1se") and isinstance(cv, numbers.Integral):
             cv = self._possible_folds(y[weights > 0], int(cv))
             rule = "bic" if cv is None else rule

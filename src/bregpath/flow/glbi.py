@@ -119,6 +119,7 @@ class GLBI:
         # Growing and refreshing replace arrays and never write into them, so shallow copies are independent.
         twin.working = copy(self.working)
         twin.working.dual = copy(self.working.dual)
+        twin._assemble()  # a compiled stepper has a state of its own
         return twin
 
     def _enlarge(self, knot: Knot, new: Array) -> Knot:

@@ -29,17 +29,17 @@ class WorkingSet:
     def __init__(self, problem: Problem, start: IntArray, screening: bool) -> None:
         self.problem = problem
         n, p = problem.design.shape
+        can_gram = _kernels.has_compiled()  # the reference does without
         # With the Gram matrix of all columns the rows are not needed again.
-        self.gram: GramMatrix | None = None
-        if _kernels.has_compiled() and GramMatrix.pays_whole(problem):
-            self.gram = GramMatrix(problem, problem.design)
-        whole = self.gram is not None or not screening or 8 * n * p <= WHOLE_BYTES
+        whole_gram = can_gram and GramMatrix.pays_whole(problem)
+        self.gram = GramMatrix(problem, problem.design) if whole_gram else None
+        whole = whole_gram or not screening or 8 * n * p <= WHOLE_BYTES
         self.columns: IntArray = np.arange(p) if whole else np.sort(start)
         self.is_outside = np.ones(p, dtype=bool)
         self.is_outside[self.columns] = False
         self.is_whole = not self.is_outside.any()
-        self.block: AbstractDesign = problem.design if self.gram else problem.design.columns(self.columns)
-        if self.gram is None and GramMatrix.pays(problem, self.block):
+        self.block: AbstractDesign = problem.design if whole_gram else problem.design.columns(self.columns)
+        if can_gram and not whole_gram and GramMatrix.pays(problem, self.block):
             self.gram = GramMatrix(problem, self.block)
         self.penalty: AbstractPenalty = problem.penalty.take(self.columns)
         self.dual: LazyDual | None = None  # set at the start of a path that screens

@@ -58,6 +58,12 @@ class AbstractPenalty(ABC):
         """How much the distance of each column can change when ``z = -X'R`` and R moves by one, from column norms."""
         return norms
 
+    def hold_at_zero(self, columns: BoolArray) -> None:
+        """Keep some columns of otherwise free groups at zero."""
+        if columns.any():
+            self.lower[columns] = self.upper[columns] = 0.0
+            self.has_limits = True
+
     def primal(self, z: Array, kappa: float) -> Array:
         """Coefficients at the dual variable ``z``."""
         beta = kappa * self.shrink(z)

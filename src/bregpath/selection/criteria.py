@@ -16,7 +16,7 @@ __all__ = ["CRITERIA", "information_criterion"]
 CRITERIA = ("aic", "aicc", "bic", "ebic")
 
 
-def information_criterion(path: Path, kind: str = "bic", n: int | None = None, gamma: float = 0.5) -> Selection:
+def information_criterion(path: Path, kind: str = "bic", n: float | None = None, gamma: float = 0.5) -> Selection:
     r"""Choose t by an information criterion.
 
     With k parameters in the model at t, p candidate coefficients and n rows,
@@ -42,7 +42,7 @@ def information_criterion(path: Path, kind: str = "bic", n: int | None = None, g
     path : Path
     kind : {"bic", "aic", "aicc", "ebic"}, default "bic"
     n : int
-        Number of rows the path was traced on; rows of weight zero do not count.
+        Number of rows the path was traced on; with sample weights their sum, since weight k stands for k rows.
     gamma : float, default 0.5
         Price of the search in EBIC, between 0 (BIC) and 1. :math:`2 \gamma d \log p` stands for Chen and
         Chen's :math:`2 \gamma \log \binom{p}{d}`, which it bounds from above.
@@ -90,15 +90,15 @@ def information_criterion(path: Path, kind: str = "bic", n: int | None = None, g
     )
 
 
-def _check(kind: Any, n: Any, gamma: Any) -> tuple[str, int, float]:
+def _check(kind: Any, n: Any, gamma: Any) -> tuple[str, float, float]:
     lowered = kind.lower() if isinstance(kind, str) else kind
     if lowered not in CRITERIA:
         raise ValueError(f"`kind` must be one of {list(CRITERIA)}, found {kind!r}.")
-    if isinstance(n, bool) or not isinstance(n, numbers.Integral) or n < 1:
+    if isinstance(n, bool) or not isinstance(n, numbers.Real) or not float(n) > 0:
         raise ValueError(f"`n` must be the number of rows the path was traced on, found {n!r}; pass n=len(y).")
     if not isinstance(gamma, numbers.Real) or not 0.0 <= float(gamma) <= 1.0:
         raise ValueError(f"`gamma` must be a number from 0 (BIC) to 1, found {gamma!r}.")
-    return lowered, int(n), float(gamma)
+    return lowered, float(n), float(gamma)
 
 
 def _n_intercepts(path: Path) -> int:
@@ -108,7 +108,7 @@ def _n_intercepts(path: Path) -> int:
     return max(path.n_outputs - 1, 1) if path.loss.is_classifier else path.n_outputs
 
 
-def _minus_two_log_likelihood(path: Path, n: int, size: Array) -> Array:
+def _minus_two_log_likelihood(path: Path, n: float, size: Array) -> Array:
     if not path.loss.has_units:
         return n * path.deviance
     # RSS = 0 (a constant y, or an interpolating model) must not win by log 0: the floor is rounding error.
