@@ -325,7 +325,7 @@ double gradient(const Columns& x, const Data& d, const double* alpha, const doub
     const long n = x.n;
     const long rows = rows_per_block(x.k);
     double value = 0.0;
-    std::memset(g, 0, sizeof(double) * d.q * x.k);
+    if (x.k > 0) std::memset(g, 0, sizeof(double) * d.q * x.k);
     if (!x.dense) {
         start_rows(d, n, 0, n, alpha, eta);
         for (int l = 0; l < d.q; ++l) sparse_matvec(x, beta + l * x.k, eta + l * n);

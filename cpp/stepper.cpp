@@ -319,7 +319,17 @@ double Stepper::value(const double* alpha, const double* beta) {
             }
     for (int l = 0; l < q_; ++l)
         for (size_t c = 0; c < used.size(); ++c) beta_[l * used.size() + c] = beta[size_t(l) * m_ + used[c]];
-    return evaluate(used, alpha, beta_.data(), next_.eta.data(), r_.data(), speed_.data(), true);
+    if (gram_.matrix || user_.evaluate)
+        return evaluate(used, alpha, beta_.data(), next_.eta.data(), r_.data(), speed_.data(), true);
+    k_->predict(take(used), data_, alpha, beta_.data(), next_.eta.data());
+    // The predictor as the offset of a design without columns: the loss alone.
+    Data rows = data_;
+    rows.offset = next_.eta.data();
+    const double* no_column = nullptr;
+    Columns none{};
+    none.n = n_, none.dense = &no_column;
+    const std::vector<double> zero(q_, 0.0);
+    return k_->gradient(none, rows, zero.data(), nullptr, u_.data(), r_.data(), nullptr, true);
 }
 
 void Stepper::step() {
