@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
-from tests.helpers import make_data
 
 import bregpath
 from bregpath import _kernels
 from bregpath.flow import gram, working_set
 from bregpath.losses import LOSSES
 from bregpath.penalties import PENALTIES
+from tests.helpers import make_data
 
 pytestmark = pytest.mark.skipif(not _kernels.has_compiled(), reason="built without the compiled core")
 
