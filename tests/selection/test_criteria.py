@@ -92,7 +92,7 @@ def test_no_intercept_is_not_counted():
     [
         (dict(kind="cic", n=10), "`kind` must be one of"),
         (dict(kind="bic"), "`n` must be the number of rows"),
-        (dict(kind="bic", n=2.5), "`n` must be the number of rows"),
+        (dict(kind="bic", n=-2.5), "`n` must be the number of rows"),
         (dict(kind="ebic", n=10, gamma=2), "`gamma` must be"),
     ],
 )

@@ -88,8 +88,7 @@ def _make_stepper(system: System) -> Any:
     if system.gram is not None:
         parts.update(system.gram.arrays())
     groups = getattr(penalty, "groups", None)
-    # The class itself must be compiled: a subclass may have changed the formulas.
-    number = vars(type(problem.loss)).get("compiled_id")
+    number = problem.loss.number_in_core
     if number is None:
         parts.update(zip(("user_evaluate", "user_bend"), _callbacks(problem), strict=True))
     return _core.Stepper(

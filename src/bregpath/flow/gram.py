@@ -9,6 +9,7 @@ import numpy as np
 from bregpath._typing import Array
 from bregpath.designs import AbstractDesign
 from bregpath.flow.problem import Problem
+from bregpath.losses import GaussianLoss
 
 __all__ = ["GramMatrix"]
 
@@ -41,14 +42,14 @@ class GramMatrix:
     def pays_whole(problem: Problem) -> bool:
         """Whether the matrix of all columns is small enough to replace the design altogether."""
         n, p = problem.design.shape
-        squared = type(problem.loss).compiled_id == 0
+        squared = problem.loss.number_in_core == GaussianLoss.compiled_id
         return squared and p <= min(n, MAX_WHOLE) and problem.design.row_blocks() is not None
 
     @staticmethod
     def pays(problem: Problem, block: AbstractDesign) -> bool:
         """Whether products with the matrix of some columns are cheaper than those with their rows."""
         n, m = block.shape
-        return type(problem.loss).compiled_id == 0 and block.layout == "dense" and m <= 2 * n
+        return problem.loss.number_in_core == GaussianLoss.compiled_id and block.layout == "dense" and m <= 2 * n
 
     def grow(self, block: AbstractDesign) -> GramMatrix:
         """The Gram matrix of a block whose first columns are those of this one."""

@@ -47,6 +47,11 @@ class AbstractLoss(ABC):
     compiled_id: int | None = None
     classes: Array | None = None
 
+    @property
+    def number_in_core(self) -> int | None:
+        """``compiled_id`` of this very class: a subclass may have changed the formulas."""
+        return vars(type(self)).get("compiled_id")
+
     @abstractmethod
     def value(self, eta: Array, y: Array, w: Array) -> float:
         """Weighted sum of the losses of all rows."""
