@@ -20,7 +20,9 @@ INSTALL := -m pip install $(PIP_FLAGS) --no-deps --no-build-isolation --force-re
 # Tests, then the doctests of the installed package (src is not on the path). Two runs: collecting both at
 # once hides a test file that cannot be imported.
 PYTEST := -m pytest -n $(JOBS) tests $(PYTEST_ARGS)
-DOCTEST := -m pytest --rootdir=. -c pyproject.toml -n $(JOBS) --doctest-modules --pyargs bregpath
+# The door to the compiled core has no doctests, and cannot be imported where there is no core.
+DOCTEST := -m pytest --rootdir=. -c pyproject.toml -n $(JOBS) --doctest-modules --pyargs bregpath \
+	--ignore-glob='*/_kernels/compiled.py'
 
 # The extras that a stamp .deps-NAME stands for.
 EXTRAS_test := test
