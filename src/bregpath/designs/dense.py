@@ -67,8 +67,8 @@ class DenseDesign(AbstractDesign):
         # Designs that share the room share the count of its used columns: only the longest may write behind its end.
         room, used = self._room, self._room_used
         if room is None or room.shape[1] < new or used[0] != old:
-            # Twice the room that is needed: a working set that grows column by column is copied a few times only.
-            room = np.empty((n, max(2 * new, 16)), order="F")
+            # More room than is needed: a working set that grows column by column is copied a few times only.
+            room = np.empty((n, new + new // 2 + 8), order="F")
             room[:, :old] = self.X
             used = [old]
         room[:, old:new] = more.X

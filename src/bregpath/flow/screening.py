@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bregpath._kernels import Steps
 from bregpath._typing import Array, BoolArray, IntArray
 from bregpath.flow.problem import Problem
 
@@ -45,34 +46,37 @@ class LazyDual:
         self.owner = np.zeros(len(z), dtype=int)
         self.z, self.along = z, slope / length
 
-    def distances(self, basis: Array, points: Array, among: BoolArray) -> tuple[IntArray, Array]:
+    def distances(self, steps: Steps, points: Array, among: BoolArray) -> tuple[IntArray, Array]:
         """Columns among which all crossings are, and how far each is from its threshold at each point.
 
-        ``basis`` (b, n, q) holds the R and then the residuals of the knots of a block; each row of ``points`` the
-        coefficients of a point in it.
+        The basis of the points are the R and then the residuals of the knots of a block; each row of ``points`` holds
+        the coefficients of a point in it.
         """
-        last = len(basis) // 2 - 1
-        R, residual = basis[last].copy(), basis[-1]
-        flat = basis.reshape(len(basis), -1)
-        inner = flat @ flat.T
-        near = self._undecided(flat, inner, points, among, None)
+        R, residual = steps.R[-1].copy(), steps.residual[-1]
+        basis = (steps.R.reshape(len(steps.R), -1), steps.residual.reshape(len(steps.R), -1))
+        inner = np.block([[a @ b.T for b in basis] for a in basis])
+        near = self._undecided(basis, inner, points, among, None)
         if len(near) > 0.7 * len(self.owner) or len(self.references) >= MAX_REFERENCES:
             self._compute(np.arange(len(self.owner)), R, residual)
             self.refreshes += 1
         else:
             self._compute(near, R, residual)
-        near = self._undecided(flat, inner, points, among, near)
+        near = self._undecided(basis, inner, points, among, near)
         if not len(near):
             return near, np.zeros((len(points), 0))
-        q = R.shape[1]
-        vectors = np.moveaxis(basis, 0, 2).reshape(len(R), -1)  # (n, q * b)
-        products = -self.problem.design.rmatvec(vectors, near).reshape(len(near), q, len(basis))
+        products = np.concatenate([self._products(rows, near) for rows in (steps.R, steps.residual)], axis=2)
         z = np.einsum("jqb,kb->kjq", products, points)
-        self.products += len(basis) * len(near)
+        self.products += products.shape[2] * len(near)
         return near, np.min(self.problem.penalty.take(near).entry(z), axis=2)
 
+    def _products(self, rows: Array, columns: IntArray) -> Array:
+        """``-X'R`` (columns, q, b) of some columns for several R (b, n, q)."""
+        b, n, q = rows.shape
+        vectors = np.moveaxis(rows, 0, 2).reshape(n, q * b)
+        return -self.problem.design.rmatvec(vectors, columns).reshape(len(columns), q, b)
+
     def _undecided(
-        self, basis: Array, inner: Array, points: Array, among: BoolArray, columns: IntArray | None
+        self, basis: tuple[Array, Array], inner: Array, points: Array, among: BoolArray, columns: IntArray | None
     ) -> IntArray:
         """Those of some (whole groups; None: of all) columns that may lie beyond their thresholds at a point."""
         part: slice | IntArray = slice(None)
@@ -86,7 +90,8 @@ class LazyDual:
         low, high, rest = np.zeros((3, len(self.references)))
         lengths = np.einsum("kb,bc,kc->k", points, inner, points)
         for i in np.flatnonzero(np.bincount(owner, minlength=len(self.references))):
-            mixed = points @ (basis @ self.references[i].T)  # of all points with R_ref and u
+            products = np.concatenate([vectors @ self.references[i].T for vectors in basis])
+            mixed = points @ products  # of all points with R_ref and u
             own = self.references[i] @ self.references[i].T
             from_reference = mixed[:, 1] - own[0, 1]
             squares = lengths - 2 * mixed[:, 0] + own[0, 0]

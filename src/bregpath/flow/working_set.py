@@ -72,8 +72,7 @@ class WorkingSet:
         points[2 * k, k], points[2 * k, count + 1 + k] = 1.0, steps.reach[1:]
         points[2 * k + 1, k + 1] = 1.0
         points[-1, count], points[-1, -1] = 1.0, 1.5 * (steps.t[-1] - steps.t[0])
-        basis = np.concatenate([steps.R, steps.residual])
-        columns, distance = self.dual.distances(basis, points, self.is_outside)
+        columns, distance = self.dual.distances(steps, points, self.is_outside)
         broken = np.flatnonzero((distance[:-1] < 0).any(axis=1)) // 2
         certain = int(broken[0]) if len(broken) else count
         return certain, self._next_to_work(columns, distance[2 * certain :])
