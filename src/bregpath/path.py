@@ -109,7 +109,10 @@ class Path:
     # --- reading ---------------------------------------------------------------------------------------------
 
     def at(self, t: float) -> Point:
-        """The model at any time up to the end of the path, exactly: no interpolation of coefficients, exact zeros."""
+        """The model at any time up to the end of the path, exactly: no interpolation of coefficients, exact zeros.
+
+        Only a record beyond 512 MB is thinned, with a warning, to the times of the path.
+        """
         intercepts, columns, values = self.read(np.array([t]))
         intercept, coef = intercepts[0], np.zeros((self.n_features, self.n_outputs))
         coef[columns] = values[0]

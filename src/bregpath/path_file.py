@@ -114,6 +114,7 @@ def write_path(path: Path, file: str | PathLike[str]) -> None:
         "beta_null": trajectory.beta_null,
         "order": np.array(trajectory.order, dtype=np.int64),
         "events": np.array(trajectory.events, dtype=np.int64).reshape(-1, 4),
+        "located": np.array(trajectory.located, dtype=float).reshape(-1, 3),
         # Chunks one after the other; each has its own number of knots and of columns.
         "chunk_shapes": np.array([c.z.shape[:2] for c in chunks], dtype=np.int64).reshape(-1, 2),
         **{f"chunk_{f.name}": _flat([getattr(c, f.name) for c in chunks]) for f in fields(Chunk)},
@@ -206,6 +207,8 @@ def _assemble(header: dict[str, Any], arrays: dict[str, Array], name: str) -> Pa
             chunks=_unpack_chunks(arrays, beta_null.shape[1]),
             order=arrays["order"].tolist(),
             events=[(j, chunk, row, bool(enters)) for j, chunk, row, enters in arrays["events"].tolist()],
+            located=[(int(j), t, bool(enters)) for j, t, enters in arrays["located"].tolist()],
+            is_thinned=len(arrays["located"]) > 0,
         )
         encoder = header["encoder"]
         return Path(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -240,11 +241,17 @@ class _Run:
             dynamics.is_watched = self.stop is not None or self.progress is not False
             with progress_bar(self.progress, dynamics.knot.t, times[-1] * unit) as report:
                 try:
-                    result, end = integrate(dynamics, trajectory, times[-1] * unit, verdict, report)
+                    result, end = integrate(dynamics, trajectory, times * unit, verdict, report)
                 except UnstableStepError as error:
                     raise error.in_units(unit) from None
         if end < times[-1] * unit * (1 - 1e-12):
             times = np.append(times[times < end / unit], end / unit)
+        if trajectory.is_thinned:
+            warnings.warn(
+                "The record of this path grew beyond 512 MB and was thinned: it is exact at path.t, and interpolated "
+                "at other times. Ask for fewer variables (stop=StopAtVariables(n)) or a shorter path (t_ratio).",
+                stacklevel=3,
+            )
         knot, dual = dynamics.knot, dynamics.working.dual
         stats = Stats(
             steps=sum(len(chunk.t) - 1 for chunk in trajectory.chunks),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from scipy.optimize import minimize
 
 import bregpath
 from bregpath import Result, StopAtDevianceRatio, StopAtTime, StopAtVariables, StopWhenWorse, trace_path
+from bregpath.flow import glbi, integrate
 from bregpath.penalties import PENALTIES
 from tests.helpers import ALL_LOSSES, LOSSES_WITH_UNITS, assert_same_path, encoded, make_data, rows
 
@@ -747,3 +749,21 @@ def test_to_frame(loss: str) -> None:
         assert_array_equal(frame["x0"], path.coef[:, 0])
     else:
         assert_array_equal(frame["x0[b]"], path.coef[:, 0, 1])
+
+
+def test_thinned_record_is_exact_at_the_times_of_the_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    X, y = make_data("logistic", n=80, p=40)
+    whole = trace(X, y, loss="logistic")
+    monkeypatch.setattr(integrate, "MAX_RECORD", 0)
+    monkeypatch.setattr(glbi, "BLOCK_NUMBERS", 0)  # several blocks
+    with pytest.warns(UserWarning, match="thinned"):
+        thin = trace(X, y, loss="logistic")
+    assert thin.trajectory.size < whole.trajectory.size
+    assert_array_equal(thin.coef, whole.coef)
+    assert_allclose(thin.entry_times, whole.entry_times, rtol=1e-12)
+    assert_allclose(thin.exit_times, whole.exit_times, rtol=1e-12)
+    thin.save(tmp_path / "thin.npz")
+    assert_allclose(bregpath.load_path(tmp_path / "thin.npz").entry_times, whole.entry_times, rtol=1e-12)
+    with pytest.warns(UserWarning, match="thinned"):
+        longer = thin.extend(2 * thin.t[-1])
+    assert_array_equal(longer.coef[: len(thin.t)], whole.coef)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 
@@ -42,12 +42,32 @@ class Trajectory:
     order: list[int] = field(default_factory=list)
     # Changes of support: column, chunk and row of the knot after which it changed, entered or left.
     events: list[tuple[int, int, int, bool]] = field(default_factory=list)
+    # Events of chunks that were thinned: column, time, entered or left.
+    located: list[tuple[int, float, bool]] = field(default_factory=list)
+    is_thinned: bool = False
 
     def copy(self) -> Trajectory:
         """An independent record that can be continued."""
         twin = Trajectory(self.penalty, self.kappa, self.degree, self.alpha_null, self.beta_null)
         twin.chunks, twin.order, twin.events = list(self.chunks), list(self.order), list(self.events)
+        twin.located, twin.is_thinned = list(self.located), self.is_thinned
         return twin
+
+    @property
+    def size(self) -> int:
+        """Bytes of the record."""
+        return sum(chunk.z.nbytes + chunk.slope.nbytes for chunk in self.chunks)
+
+    def thin(self, times: Array) -> None:
+        """Keep only the steps that hold one of ``times``, and the exact times of all events so far."""
+        self.located = list(zip(*(x.tolist() for x in self.event_times()), strict=True))
+        self.events, self.is_thinned = [], True
+        for i, chunk in enumerate(self.chunks):
+            inside = times[(times > chunk.t[0]) & (times <= chunk.t[-1])]
+            row = np.clip(np.searchsorted(chunk.t, inside) - 1, 0, len(chunk.t) - 2)
+            rows = np.unique(np.concatenate([[0, len(chunk.t) - 1], row, row + 1]))
+            if len(rows) < len(chunk.t):
+                self.chunks[i] = Chunk(*(getattr(chunk, f.name)[rows] for f in fields(Chunk)))
 
     def add(self, columns: IntArray, steps: Steps) -> Array:
         """Append a block of steps on the working ``columns``; returns the number of active columns at each knot."""
@@ -135,8 +155,9 @@ class Trajectory:
         for turn in range(max(map(len, pending.values()), default=0)):
             batch = [queue[turn] for queue in pending.values() if len(queue) > turn]
             times[batch] = self._locate([self.events[i] for i in batch])
-        columns = np.array([e[0] for e in self.events], dtype=int)
-        entered = np.array([e[3] for e in self.events], dtype=bool)
+        columns = np.array([e[0] for e in self.located + self.events], dtype=int)
+        entered = np.array([e[-1] for e in self.located + self.events], dtype=bool)
+        times = np.concatenate([[e[1] for e in self.located], times])
         by_time = np.argsort(times, kind="stable")
         return columns[by_time], times[by_time], entered[by_time]
 
