@@ -17,7 +17,7 @@ extensions = [
     "myst_parser",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
-exclude_patterns = ["_build", "design.md", "README.md"]
+exclude_patterns = ["_build", "README.md"]
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3
 
