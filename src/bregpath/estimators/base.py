@@ -84,7 +84,7 @@ class AbstractBregmanEstimator(BaseEstimator):
 
     def __init__(
         self,
-        loss: Any,
+        loss: Any = "auto",
         *,
         stop: str | float = "cv",
         cv: Any = 5,

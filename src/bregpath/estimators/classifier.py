@@ -56,37 +56,6 @@ class BregmanClassifier(ClassifierMixin, AbstractBregmanEstimator):
 
     _loss_needs_labels = True
 
-    def __init__(
-        self,
-        loss: Any = "auto",
-        *,
-        stop: str | float = "cv",
-        cv: Any = 5,
-        penalty: str = "l1",
-        groups: Any = None,
-        penalty_factor: Any = None,
-        lower: Any = None,
-        upper: Any = None,
-        kappa: float = 10.0,
-        step: float | str = "adaptive",
-        tol: float = 0.01,
-        t_ratio: float = 100.0,
-        n_times: int = 100,
-        fit_intercept: bool = True,
-        standardize: bool | str = True,
-        screening: bool = True,
-        scoring: Any = None,
-        gamma: float = 0.5,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-    ) -> None:
-        super().__init__(
-            loss, stop=stop, cv=cv, penalty=penalty, groups=groups, penalty_factor=penalty_factor,
-            lower=lower, upper=upper, kappa=kappa, step=step, tol=tol, t_ratio=t_ratio, n_times=n_times,
-            fit_intercept=fit_intercept, standardize=standardize, screening=screening, scoring=scoring,
-            gamma=gamma, n_jobs=n_jobs, random_state=random_state,
-        )  # fmt: skip
-
     def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> BregmanClassifier:
         """Trace the path and choose a model on it.
 

@@ -25,8 +25,8 @@ class BregmanRegressor(RegressorMixin, AbstractBregmanEstimator):
 
     Parameters
     ----------
-    loss : {"gaussian", "poisson", "huber"} or object, default "gaussian"
-        The loss. `predict` returns the mean response, so rates for "poisson".
+    loss : {"auto", "gaussian", "poisson", "huber"} or object, default "auto"
+        The loss; "auto" is gaussian. `predict` returns the mean response, so rates for "poisson".
     stop, cv, penalty, groups, penalty_factor, lower, upper, kappa, step, tol, t_ratio, n_times
         See `AbstractBregmanEstimator`.
     fit_intercept, standardize, screening, scoring, gamma, n_jobs, random_state
@@ -50,37 +50,6 @@ class BregmanRegressor(RegressorMixin, AbstractBregmanEstimator):
     [0, 1, 2, 3]
     """
 
-    def __init__(
-        self,
-        loss: Any = "gaussian",
-        *,
-        stop: str | float = "cv",
-        cv: Any = 5,
-        penalty: str = "l1",
-        groups: Any = None,
-        penalty_factor: Any = None,
-        lower: Any = None,
-        upper: Any = None,
-        kappa: float = 10.0,
-        step: float | str = "adaptive",
-        tol: float = 0.01,
-        t_ratio: float = 100.0,
-        n_times: int = 100,
-        fit_intercept: bool = True,
-        standardize: bool | str = True,
-        screening: bool = True,
-        scoring: Any = None,
-        gamma: float = 0.5,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-    ) -> None:
-        super().__init__(
-            loss, stop=stop, cv=cv, penalty=penalty, groups=groups, penalty_factor=penalty_factor,
-            lower=lower, upper=upper, kappa=kappa, step=step, tol=tol, t_ratio=t_ratio, n_times=n_times,
-            fit_intercept=fit_intercept, standardize=standardize, screening=screening, scoring=scoring,
-            gamma=gamma, n_jobs=n_jobs, random_state=random_state,
-        )  # fmt: skip
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.positive_only = isinstance(self.loss, str) and self.loss == "poisson"
@@ -102,10 +71,11 @@ class BregmanRegressor(RegressorMixin, AbstractBregmanEstimator):
         -------
         self
         """
-        if as_loss(self.loss).is_classifier:
+        loss = "gaussian" if isinstance(self.loss, str) and self.loss == "auto" else self.loss
+        if as_loss(loss).is_classifier:
             raise ValueError(f"`loss`={self.loss!r} is for class labels; use BregmanClassifier.")
         X, y = self._read(X, y, reset=True, y_numeric=True)
-        self._fit_path(X, y, self.loss, sample_weight, offset)
+        self._fit_path(X, y, loss, sample_weight, offset)
         _, self.intercept_, self.coef_ = self.path_.at(self.t_)
         return self
 
