@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bregpath.flow import working_set
+from bregpath.flow import gram, working_set
 
 
 @pytest.fixture
@@ -18,3 +18,4 @@ def rng() -> np.random.Generator:
 def always_screen(monkeypatch: pytest.MonkeyPatch) -> None:
     """No design is small enough to be gathered whole: every path works on a working set."""
     monkeypatch.setattr(working_set, "WHOLE_BYTES", 0)
+    monkeypatch.setattr(gram, "MAX_WHOLE", 0)

@@ -11,10 +11,24 @@ from numpy.testing import assert_allclose
 
 import bregpath
 from bregpath.losses import LOSSES, AbstractLoss, as_loss
+from bregpath.penalties import PENALTIES
 
 GOLDEN = File(__file__).parent / "golden"
 ALL_LOSSES = sorted(LOSSES)
+P = 10  # columns of `make_data`
+GROUPS = np.array([0, 0, 1, 1, 1, 2, 3, 3, 4, 4])
+PENALTY_OPTIONS: dict[str, dict[str, Any]] = {name: {} if name == "l1" else {"groups": GROUPS} for name in PENALTIES}
 LOSSES_WITH_UNITS = [name for name in ALL_LOSSES if LOSSES[name].has_units]
+
+
+def trace(X: np.ndarray, y: np.ndarray, **options: Any) -> bregpath.Path:
+    """A path with fewer times than by default."""
+    return bregpath.trace_path(X, y, **{"n_times": 30, "t_ratio": 50.0, **options})
+
+
+def penalty_options(penalty: str) -> dict[str, Any]:
+    """Arguments that a penalty needs on data with P columns."""
+    return {"penalty": penalty, **PENALTY_OPTIONS[penalty]}
 
 
 def golden(name: str) -> dict[str, Any]:
