@@ -254,7 +254,10 @@ class PyStepper {
         from_python(lower.data(), m_, q_, p.lower.data());
         from_python(upper.data(), m_, q_, p.upper.data());
         for (size_t i = 0; i < size; ++i)
-            p.has_limits = p.has_limits || std::isfinite(p.lower[i]) || std::isfinite(p.upper[i]);
+            for (const double limit : {p.lower[i], p.upper[i]}) {
+                p.has_limits = p.has_limits || std::isfinite(limit);
+                p.has_box = p.has_box || (std::isfinite(limit) && limit != 0);
+            }
         if (groups) {
             require(int(groups->shape(0)) == m_, "groups has a wrong length");
             for (int j = 0; j < m_; ++j) p.group.push_back(int(groups->data()[j]));

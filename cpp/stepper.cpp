@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kRateShare = 0.05, kSafety = 0.8, kRateMargin = 1.15, kRounding = 1e-12;
-constexpr int kMaxStages = 200, kRateSteps = 5;
+constexpr int kMaxStages = 200, kRateSteps = 5, kBisections = 60;
 
 // Coefficients of the Runge-Kutta-Chebyshev method; see _kernels/chebyshev.py.
 struct Stages {
@@ -95,8 +95,49 @@ void Penalty::entry(const std::vector<int>& index, const double* z, double* out)
         }
 }
 
+// b = clip(z r / (r + w)) with r the norm of b, by bisection; see GroupPenalty.primal.
+void Penalty::boxed_groups(const std::vector<int>& index, const double* z, double kappa, double* beta) {
+    const long k = long(index.size());
+    const auto coordinate = [&](long c, int l, double r) {
+        const long i = long(l) * m + index[c];
+        const double w = weights[i], share = w == 0 ? 1.0 : std::isfinite(w) && r > 0 ? r / (r + w) : 0.0;
+        return std::clamp(share * allowed(z[l * k + c], i), lower[i] / kappa, upper[i] / kappa);
+    };
+    for (long c = 0; c < k; ++c) {
+        const int g = group[index[c]];
+        low_[g] = 0;
+        high_[g] = std::max(std::sqrt(norms_[g]) - weights[index[c]], 0.0);
+    }
+    for (int round = 0; round < kBisections; ++round) {
+        for (long c = 0; c < k; ++c) norms_[group[index[c]]] = 0.0;
+        for (int l = 0; l < q; ++l)
+            for (long c = 0; c < k; ++c) {
+                const int g = group[index[c]];
+                const double b = coordinate(c, l, 0.5 * (low_[g] + high_[g]));
+                norms_[g] += b * b;
+            }
+        for (long c = 0; c < k; ++c) {
+            const int g = group[index[c]];
+            if (norms_[g] < 0) continue;  // another column of the group was here
+            const double middle = 0.5 * (low_[g] + high_[g]);
+            (std::sqrt(norms_[g]) > middle ? low_[g] : high_[g]) = middle;
+            norms_[g] = -1;
+        }
+    }
+    for (int l = 0; l < q; ++l)
+        for (long c = 0; c < k; ++c) {
+            const long i = long(l) * m + index[c];
+            const int g = group[index[c]];
+            beta[l * k + c] = std::clamp(kappa * coordinate(c, l, 0.5 * (low_[g] + high_[g])), lower[i], upper[i]);
+        }
+}
+
 void Penalty::primal(const std::vector<int>& index, const double* z, double kappa, double* beta) {
     group_norms(index, z);
+    if (has_box && !group.empty()) {
+        boxed_groups(index, z, kappa, beta);
+        return;
+    }
     const long k = long(index.size());
     for (int l = 0; l < q; ++l)
         for (long c = 0; c < k; ++c) {

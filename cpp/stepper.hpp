@@ -14,7 +14,7 @@ struct Penalty {
     int m = 0, q = 1, n_groups = 0;
     std::vector<double> weights, lower, upper;
     std::vector<int> group;  // empty: every coordinate for itself
-    bool has_limits = false;
+    bool has_limits = false, has_box = false;  // any limit; any limit other than 0
 
     double allowed(double z, long i) const;
     // Distance to their thresholds of the columns `index` (whole groups); arrays are stored for those columns only.
@@ -24,11 +24,14 @@ struct Penalty {
     // Extend a set of columns to whole groups.
     void close(std::vector<char>& columns) const;
 
-    void prepare() { norms_.assign(n_groups, 0.0); }
+    void prepare() {
+        for (auto* v : {&norms_, &low_, &high_}) v->assign(n_groups, 0.0);
+    }
 
    private:
     void group_norms(const std::vector<int>& index, const double* z);  // squared
-    std::vector<double> norms_;
+    void boxed_groups(const std::vector<int>& index, const double* z, double kappa, double* beta);
+    std::vector<double> norms_, low_, high_;
 };
 
 // The state between two steps; see Knot in reference.py.

@@ -117,7 +117,6 @@ ERRORS = {
     "lower above zero": ({"lower": 1.0}, ValueError, "`lower` must be <= 0.*zero is where a path starts"),
     "upper below zero": ({"upper": [1, 1, 1, -1]}, ValueError, "`upper` must be >= 0"),
     "limits of wrong length": ({"upper": [1, 1]}, ValueError, r"`upper` must be a number or one number a column \(4\)"),
-    "box limits with groups": ({"penalty": "group", "upper": 1.0}, ValueError, "only signs can be limited"),
     # the dynamics
     "unknown loss": ({"loss": "hinge"}, ValueError, "`loss` must be one of.*'gaussian'.*found 'hinge'"),
     "a class for a loss": ({"loss": OnlyValue}, TypeError, r"write OnlyValue\(\)"),

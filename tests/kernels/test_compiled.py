@@ -76,6 +76,15 @@ def test_sparse_weighted_with_offset_and_limits(loss, size):
     assert_same(*both(thin, y, loss=loss, t_ratio=10.0, n_times=30, **options))
 
 
+@pytest.mark.parametrize("loss", sorted(LOSSES))
+def test_box_limits_inside_groups(loss, size):
+    X, y = make_data(loss)
+    lower, upper = np.full(X.shape[1], -0.2), np.full(X.shape[1], 0.3)
+    lower[0], upper[3] = -np.inf, 0.0
+    options = dict(penalty="group", groups=np.arange(X.shape[1]) // 3, lower=lower, upper=upper)
+    assert_same(*both(X, y, loss=loss, t_ratio=10.0, n_times=20, **options))
+
+
 def test_gram_matrix_of_a_growing_working_set(monkeypatch):
     monkeypatch.setattr(working_set, "WHOLE_BYTES", 0)
     monkeypatch.setattr(gram, "MAX_WHOLE", 0)

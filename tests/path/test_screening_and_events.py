@@ -192,8 +192,6 @@ def test_limits_hold_at_all_times(loss: str, penalty: str) -> None:
     X, y = make_data(loss)
     lower = np.array([0, -np.inf, -0.1, -0.02, 0, -np.inf, 0, -1, -np.inf, -0.3])
     upper = np.array([np.inf, 0, 0.1, np.inf, 0.05, 0.02, 0, np.inf, 1, 0])
-    if penalty != "l1":  # signs only
-        lower[lower < 0], upper[upper > 0] = -np.inf, np.inf
     path = trace(X, y, loss=loss, lower=lower, upper=upper, n_times=60, **penalty_options(penalty))
     for t in np.geomspace(path.t[0], path.t[-1], 150):
         coef = path.at(t).coef.reshape(P, -1)

@@ -263,11 +263,27 @@ def test_limits_do_not_alias_the_users_arrays() -> None:
         ({"lower": [0, 0]}, r"`lower` must be a number or one number a column \(3\)"),
         ({"upper": [[0, 0, 0]]}, "`upper` must be a number or one number a column"),
         ({"lower": [0, np.nan, 0]}, "`lower` must be <= 0"),
-        ({"penalty": "group", "lower": -1.0}, "`lower` and `upper` other than 0 need"),
-        ({"penalty": "group", "groups": [0, 0, 1], "upper": [0, 2.0, np.inf]}, "`lower` and `upper` other than 0 need"),
     ],
 )
 def test_errors(arguments: dict, text: str) -> None:
     arguments = {"penalty": "l1", **arguments}
     with pytest.raises(ValueError, match=text):
         build_penalty(arguments.pop("penalty"), 3, 1, **arguments)
+
+
+def test_box_limits_inside_groups_are_the_minimiser(rng: np.random.Generator) -> None:
+    """The mirror map of a norm with box limits: nothing inside the box is better."""
+    kappa, groups = 3.0, np.array([0, 0, 0, 1, 1])
+    lower, upper = np.array([-0.4, -np.inf, 0, -1, -np.inf]), np.array([0.3, 0.9, np.inf, 0.2, np.inf])
+    penalty = build_penalty("group", 5, 1, groups=groups, lower=lower, upper=upper, penalty_factor=[1.0, 0.5])
+    for _ in range(20):
+        z = 2 * rng.normal(size=(5, 1))
+        best = penalty.primal(z, kappa) / kappa
+
+        def objective(b: np.ndarray, z: np.ndarray = z) -> float:
+            return 0.5 * float(np.sum((b - z) ** 2)) + penalty.value(b)
+
+        for _ in range(200):
+            step = 10.0 ** rng.uniform(-4, 0) * rng.normal(size=(5, 1))
+            other = np.clip(best + step, lower[:, None] / kappa, upper[:, None] / kappa)
+            assert objective(best) <= objective(other) + 1e-12

@@ -46,11 +46,6 @@ def build_penalty(
             raise ValueError('`groups` needs penalty="group" or "group-sqrt", found penalty="l1".')
         factor = _factor(penalty_factor, n_columns, "column")
         return L1Penalty(np.repeat(factor[:, None], n_outputs, axis=1), *limits)
-    if any(np.any(np.isfinite(limit) & (limit != 0)) for limit in limits):
-        # Clipping one coordinate of a shrunken group is no mirror map: the loss could rise along the flow.
-        raise ValueError(
-            f'`lower` and `upper` other than 0 need penalty="l1"; with penalty={penalty!r} only signs can be limited.'
-        )
     labels = _group_labels(groups, n_columns)
     weights = _group_weights(penalty_factor, labels)
     if penalty == "group-sqrt":

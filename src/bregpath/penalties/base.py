@@ -22,7 +22,7 @@ class AbstractPenalty(ABC):
 
     Weights: 0 makes a coordinate free (it never was penalised and starts at its unpenalised optimum), ``inf``
     excludes it. Limits satisfy ``lower <= 0 <= upper``; a limit of 0 forbids a sign and acts inside the
-    mirror map, any other limit clips its result.
+    mirror map, any other limit clips its result (inside groups it is part of the minimisation).
     """
 
     def __init__(self, weights: Array, lower: Array, upper: Array) -> None:

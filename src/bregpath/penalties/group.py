@@ -11,6 +11,8 @@ from bregpath.penalties.base import AbstractPenalty
 
 __all__ = ["GroupPenalty"]
 
+BISECTIONS = 60
+
 
 class GroupPenalty(AbstractPenalty):
     r"""Group norm :math:`J(b) = \sum_g w_g \lVert b_g \rVert_2` (Frobenius norm over all outputs of a group).
@@ -33,6 +35,7 @@ class GroupPenalty(AbstractPenalty):
         super().__init__(weights, lower, upper)
         self.groups = groups
         self.n_groups = int(groups.max(initial=-1)) + 1
+        self.has_box = any(bool(np.any(np.isfinite(limit) & (limit != 0))) for limit in (lower, upper))
 
     def _norms(self, z: Array) -> Array:
         """Norm of its group, at every column."""
@@ -49,6 +52,27 @@ class GroupPenalty(AbstractPenalty):
         with np.errstate(divide="ignore", invalid="ignore"):
             factor = np.where(self.weights == 0, 1.0, 1.0 - self.weights / norms)
         return np.where(norms > self.weights, np.maximum(factor, 0.0) * z, 0.0)
+
+    def primal(self, z: Array, kappa: float) -> Array:
+        if not self.has_box:
+            return super().primal(z, kappa)
+        # Clipping a shrunken group would be no mirror map: the loss could rise. With limits the minimiser is
+        # b = clip(z r / (r + w)) with r its own norm, found by bisection; the norm over r falls in r.
+        z, w = self.allowed(z), self.weights
+        lower, upper = self.lower / kappa, self.upper / kappa
+        low = np.zeros(np.broadcast_shapes(z.shape, w.shape))
+        high = np.maximum(self._norms(z) - w, 0.0) + low
+
+        def at(r: Array) -> Array:
+            with np.errstate(invalid="ignore"):  # 0 / 0 where a free or excluded group is at zero
+                share = np.where(w == 0, 1.0, np.where(np.isfinite(w), r / (r + w), 0.0))
+            return np.clip(share * z, lower, upper)
+
+        for _ in range(BISECTIONS):
+            middle = 0.5 * (low + high)
+            above = self._norms(at(middle)) > middle
+            low, high = np.where(above, middle, low), np.where(above, high, middle)
+        return np.clip(kappa * at(0.5 * (low + high)), self.lower, self.upper)
 
     def entry(self, z: Array) -> Array:
         distance = self.weights - self._norms(self.allowed(z))
