@@ -254,7 +254,7 @@ class _Run:
             )
         knot, dual = dynamics.knot, dynamics.working.dual
         stats = Stats(
-            steps=sum(len(chunk.t) - 1 for chunk in trajectory.chunks),
+            steps=trajectory.n_steps,
             gradients=int(knot.gradients),
             column_products=int(knot.products) + (dual.products if dual else 0),
             refreshes=dual.refreshes if dual else 0,

@@ -281,6 +281,7 @@ def test_thinned_record_is_exact_at_the_times_of_the_path(monkeypatch: pytest.Mo
     with pytest.warns(UserWarning, match="thinned"):
         thin = trace(X, y, loss="logistic")
     assert thin.trajectory.size < whole.trajectory.size
+    assert thin.stats.steps == whole.stats.steps
     assert_array_equal(thin.coef, whole.coef)
     assert_allclose(thin.entry_times, whole.entry_times, rtol=1e-12)
     assert_allclose(thin.exit_times, whole.exit_times, rtol=1e-12)

@@ -45,12 +45,13 @@ class Trajectory:
     # Events of chunks that were thinned: column, time, entered or left.
     located: list[tuple[int, float, bool]] = field(default_factory=list)
     is_thinned: bool = False
+    n_steps: int = 0
 
     def copy(self) -> Trajectory:
         """An independent record that can be continued."""
         twin = Trajectory(self.penalty, self.kappa, self.degree, self.alpha_null, self.beta_null)
         twin.chunks, twin.order, twin.events = list(self.chunks), list(self.order), list(self.events)
-        twin.located, twin.is_thinned = list(self.located), self.is_thinned
+        twin.located, twin.is_thinned, twin.n_steps = list(self.located), self.is_thinned, self.n_steps
         return twin
 
     @property
@@ -71,6 +72,7 @@ class Trajectory:
 
     def add(self, columns: IntArray, steps: Steps) -> Array:
         """Append a block of steps on the working ``columns``; returns the number of active columns at each knot."""
+        self.n_steps += len(steps)
         penalty = self.penalty.take(columns)
         active = np.any(penalty.entry(steps.z) < 0, axis=2)  # whole groups
         ever = set(self.order)
