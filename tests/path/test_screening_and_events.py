@@ -77,7 +77,7 @@ def test_times_before_the_first_entry(loss: str) -> None:
 # --- screening ----------------------------------------------------------------------------------------------
 
 
-def screened_equals_whole(monkeypatch: pytest.MonkeyPatch, X, y, **options) -> bregpath.Path:
+def assert_screened_equals_whole(monkeypatch: pytest.MonkeyPatch, X, y, **options) -> bregpath.Path:
     whole = trace(X, y, screening=False, **options)
     monkeypatch.setattr("bregpath.flow.working_set.WHOLE_BYTES", 0)
     monkeypatch.setattr("bregpath.flow.gram.MAX_WHOLE", 0)
@@ -91,7 +91,7 @@ def test_screened_equals_unscreened(loss: str, penalty: str, monkeypatch: pytest
     p = 60
     X, y = make_data(loss, n=50, p=p)
     options = {} if penalty == "l1" else {"groups": np.arange(p) // 3}
-    path = screened_equals_whole(monkeypatch, X, y, loss=loss, penalty=penalty, t_ratio=4.0, **options)
+    path = assert_screened_equals_whole(monkeypatch, X, y, loss=loss, penalty=penalty, t_ratio=4.0, **options)
     assert path.stats.working_columns < p
     assert path.stats.refreshes > 0
 
@@ -111,38 +111,38 @@ def test_screened_with_factors_and_limits(loss: str, penalty: str, monkeypatch: 
         lower[lower < 0], upper[:] = -np.inf, np.inf  # signs only
     lower[factor == 0], upper[factor == 0] = -np.inf, np.inf
     options |= {"penalty_factor": factor, "lower": lower, "upper": upper}
-    path = screened_equals_whole(monkeypatch, X, y, loss=loss, penalty=penalty, t_ratio=8.0, **options)
+    path = assert_screened_equals_whole(monkeypatch, X, y, loss=loss, penalty=penalty, t_ratio=8.0, **options)
     assert np.all(rows(path) >= lower[:, None]) and np.all(rows(path) <= upper[:, None])
 
 
 def test_screened_with_more_columns_than_rows(loss: str, monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = make_data(loss, n=30, p=300)
-    path = screened_equals_whole(monkeypatch, X, y, loss=loss, t_ratio=6.0)
+    path = assert_screened_equals_whole(monkeypatch, X, y, loss=loss, t_ratio=6.0)
     assert path.stats.working_columns < 200
 
 
 def test_screened_with_correlated_columns(loss: str, monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = make_data(loss, n=60, p=80, correlation=0.95)
-    screened_equals_whole(monkeypatch, X, y, loss=loss, t_ratio=10.0)
+    assert_screened_equals_whole(monkeypatch, X, y, loss=loss, t_ratio=10.0)
 
 
 def test_screened_with_duplicated_columns_and_near_ties(loss: str, monkeypatch: pytest.MonkeyPatch, rng) -> None:
     X, y = make_data(loss, n=60, p=15)
     near = X + 1e-7 * rng.normal(size=X.shape)
     X = np.hstack([X, X[:, ::-1], -X, near])
-    screened_equals_whole(monkeypatch, X, y, loss=loss, t_ratio=10.0)
+    assert_screened_equals_whole(monkeypatch, X, y, loss=loss, t_ratio=10.0)
 
 
 def test_screened_with_a_fixed_step(loss: str, monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = make_data(loss, n=50, p=60)
     t0 = trace(X, y, loss=loss, t_ratio=2, n_times=2).t[0]
-    screened_equals_whole(monkeypatch, X, y, loss=loss, t_ratio=5.0, step=t0 / 300)
+    assert_screened_equals_whole(monkeypatch, X, y, loss=loss, t_ratio=5.0, step=t0 / 300)
 
 
 def test_screened_on_sparse_x(loss: str, monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = make_data(loss, n=80, p=60)
     X = sp.csc_array(np.where(np.abs(X) > 1.0, X, 0.0))
-    screened_equals_whole(monkeypatch, X, y, loss=loss, t_ratio=8.0)
+    assert_screened_equals_whole(monkeypatch, X, y, loss=loss, t_ratio=8.0)
 
 
 # --- entry times --------------------------------------------------------------------------------------------

@@ -159,11 +159,13 @@ def test_nothing_to_draw():
     assert "no variable enters" in [text.get_text() for text in ax.texts]
 
 
-def test_one_time_only(path):
+def test_one_time_only():
     data = bregpath.datasets.make_linear(50, 4, 2, seed=0)
     single = bregpath.trace_path(data.X, data.y, t=[5.0])
     for xvar in ("t", "norm", "deviance"):
-        plot_path(single, xvar=xvar).figure.canvas.draw()
+        ax = plot_path(single, xvar=xvar)
+        ax.figure.canvas.draw()
+        assert ax.has_data()
 
 
 def selection_of(path, /, **options):
