@@ -15,6 +15,8 @@
 
 namespace nb = nanobind;
 
+void bind_gibbs(nb::module_& m);  // gibbs.cpp
+
 namespace {
 
 using bregpath::Kernels;
@@ -311,6 +313,7 @@ NB_MODULE(_core, m) {
     kernels = choose_kernels();
     m.doc() = "Compiled kernels of bregpath.";
     m.def("isa", [] { return kernels->isa; }, "Instruction set in use: 'base', 'v3' or 'v4'.");
+    bind_gibbs(m);
     nb::class_<PyStepper>(m, "Stepper", nb::type_slots(slots), "Blocks of steps on a working set of columns.")
         .def(nb::init<int, double, Vector, Vector, std::optional<Matrix>, Matrix, Matrix, Matrix,
                       std::optional<Index64>, double, bool, double, double, std::optional<FortranMatrix>,
