@@ -10,6 +10,8 @@ import numpy as np
 from numpy.testing import assert_allclose
 
 import bregpath
+from bregpath.flow.glbi import GLBI
+from bregpath.flow.problem import Problem
 from bregpath.losses import LOSSES, AbstractLoss, as_loss
 from bregpath.penalties import PENALTIES
 
@@ -34,6 +36,35 @@ def penalty_options(penalty: str) -> dict[str, Any]:
 def golden(name: str) -> dict[str, Any]:
     """One file of golden numbers."""
     return json.loads((GOLDEN / f"{name}.json").read_text())
+
+
+def check_plain_states(problem: Problem, case: dict[str, Any], start: str) -> None:
+    """States after 1, 10, 100 and 1000 steps of the plain iteration, to 1e-10, in one of the golden cases."""
+    flow = GLBI(problem, case["delta"], 0.01)
+    flow.start()
+    assert_allclose(flow.t0, case["t0"], rtol=1e-10)
+    assert_allclose(flow.knot.alpha, np.ravel(case["alpha_0"]), atol=1e-10)
+    skipped = 0
+    if start == "from_zero":  # steps before the first entry change nothing but z = -t g0
+        skipped = int(flow.t0 / case["delta"])
+        flow.start(skipped * case["delta"])
+    states = [(flow.knot.t, flow.knot.alpha, flow.knot.z, flow.knot.value)]
+    while len(states) <= 1000:
+        steps = flow.advance(np.inf)
+        states += list(zip(steps.t, steps.alpha, steps.z, steps.value, strict=True))[1:]
+    compared = 0
+    for state in case[start]:
+        if state["k"] < skipped:
+            continue
+        t, alpha, z, value = states[state["k"] - skipped]
+        compared += 1
+        assert_allclose(t, state["t"], rtol=1e-10)
+        assert_allclose(z, np.reshape(state["z"], z.shape), rtol=1e-10, atol=1e-10)
+        beta = problem.penalty.primal(z, problem.kappa)
+        assert_allclose(beta, np.reshape(state["beta"], z.shape), rtol=1e-10, atol=1e-10)
+        assert_allclose(alpha, np.ravel(state["alpha"]), rtol=1e-10, atol=1e-10)
+        assert_allclose(value, state["loss"], rtol=1e-10, atol=1e-10)
+    assert compared >= 1
 
 
 def response(loss: str, eta: np.ndarray, rng: np.random.Generator) -> np.ndarray:

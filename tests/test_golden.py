@@ -12,7 +12,7 @@ from bregpath.flow.glbi import GLBI
 from bregpath.flow.problem import Problem
 from bregpath.losses import as_loss
 from bregpath.penalties import build_penalty
-from tests.helpers import golden
+from tests.helpers import check_plain_states, golden
 
 MODELS = {"linear": "gaussian", "logistic": "logistic", "poisson": "poisson", "multinomial": "multinomial"}
 FAMILIES = {"gaussian": "gaussian", "binomial": "logistic", "poisson": "poisson", "multinomial": "multinomial"}
@@ -49,31 +49,7 @@ def test_plain_iteration(file: str, name: str, start: str) -> None:
     content = golden(file)
     case = content["cases"][name]
     problem = plain_problem(file.removeprefix("plain_"), name, case, content["data"])
-    flow = GLBI(problem, case["delta"], 0.01)
-    flow.start()
-    assert_allclose(flow.t0, case["t0"], rtol=1e-10)
-    assert_allclose(flow.knot.alpha, case["alpha_0"], atol=1e-10)
-    skipped = 0
-    if start == "from_zero":  # steps before the first entry change nothing but z = -t g0
-        skipped = int(flow.t0 / case["delta"])
-        flow.start(skipped * case["delta"])
-    states = [(flow.knot.t, flow.knot.alpha, flow.knot.z, flow.knot.value)]
-    while len(states) <= 1000:
-        steps = flow.advance(np.inf)
-        states += list(zip(steps.t, steps.alpha, steps.z, steps.value, strict=True))[1:]
-    compared = 0
-    for state in case[start]:
-        if state["k"] < skipped:
-            continue
-        t, alpha, z, value = states[state["k"] - skipped]
-        compared += 1
-        assert_allclose(t, state["t"], rtol=1e-10)
-        assert_allclose(z, np.reshape(state["z"], z.shape), rtol=1e-10, atol=1e-10)
-        beta = problem.penalty.primal(z, problem.kappa)
-        assert_allclose(beta, np.reshape(state["beta"], z.shape), rtol=1e-10, atol=1e-10)
-        assert_allclose(alpha, state["alpha"], rtol=1e-10, atol=1e-10)
-        assert_allclose(value, state["loss"], rtol=1e-10, atol=1e-10)
-    assert compared >= 1
+    check_plain_states(problem, case, start)
 
 
 @pytest.mark.parametrize(("file", "name"), cases_of("libra_gaussian", "libra_binomial"))

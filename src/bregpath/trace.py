@@ -224,7 +224,7 @@ class _Run:
 
     def new_trajectory(self, dynamics: GLBI) -> Trajectory:
         knot = dynamics.knot
-        beta = np.zeros((self.problem.design.shape[1], self.problem.n_outputs))
+        beta = np.zeros(self.problem.beta_shape)
         beta[dynamics.working.columns] = dynamics.working.penalty.primal(knot.z, self.problem.kappa)
         beta[~self.problem.penalty.free] = 0.0
         return Trajectory(self.problem.penalty, self.problem.kappa, dynamics.degree, knot.alpha, beta)
@@ -293,7 +293,7 @@ class _Run:
         problem = self.problem
         if not problem.penalty.free.any():
             return dynamics.null_value
-        nothing = build_penalty("l1", problem.design.shape[1], problem.n_outputs)
+        nothing = build_penalty("l1", *problem.beta_shape)
         alpha, _ = null_model(replace(problem, penalty=nothing))
         return problem.value(problem.offset + alpha)
 
@@ -326,6 +326,6 @@ class _Verdict:
         columns = self.dynamics.working.columns[: steps.z.shape[1]]
         beta = problem.penalty.take(columns).primal(steps.z[k], problem.kappa)
         intercept, values = self.run.units.restore(steps.alpha[k], columns, beta)
-        coef = np.zeros((problem.design.shape[1], problem.n_outputs))
+        coef = np.zeros(problem.beta_shape)
         coef[columns] = values
-        return (intercept[0], coef[:, 0]) if problem.n_outputs == 1 else (intercept, coef)
+        return (intercept[0], coef[:, 0]) if problem.n_alpha == 1 else (intercept, coef)

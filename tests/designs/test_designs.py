@@ -163,7 +163,7 @@ def test_x_is_not_modified(form: str) -> None:
 
 def test_a_large_x_is_not_copied_by_a_path(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tracing takes memory for a few columns, not for another X."""
-    monkeypatch.setattr("bregpath.flow.working_set.WHOLE_BYTES", 0)
+    monkeypatch.setattr("bregpath.designs.base.WHOLE_BYTES", 0)
     monkeypatch.setattr(dense, "CHUNK_BYTES", 2**18)
     rng = np.random.default_rng(0)
     for dtype in (np.float64, np.float32):

@@ -43,7 +43,7 @@ def assert_same(compiled, reference):
 def size(request, monkeypatch):
     """Small designs work as a whole; made to look large they are screened."""
     if request.param == "screened":
-        monkeypatch.setattr(working_set, "WHOLE_BYTES", 0)
+        monkeypatch.setattr("bregpath.designs.base.WHOLE_BYTES", 0)
         monkeypatch.setattr(gram, "MAX_WHOLE", 0)
     return request.param
 
@@ -86,7 +86,7 @@ def test_box_limits_inside_groups(loss, size):
 
 
 def test_gram_matrix_of_a_growing_working_set(monkeypatch):
-    monkeypatch.setattr(working_set, "WHOLE_BYTES", 0)
+    monkeypatch.setattr("bregpath.designs.base.WHOLE_BYTES", 0)
     monkeypatch.setattr(gram, "MAX_WHOLE", 0)
     data = bregpath.datasets.make_linear(120, 300, 10, seed=0)
     weights = np.random.default_rng(1).random(120)

@@ -79,7 +79,7 @@ def test_times_before_the_first_entry(loss: str) -> None:
 
 def assert_screened_equals_whole(monkeypatch: pytest.MonkeyPatch, X, y, **options) -> bregpath.Path:
     whole = trace(X, y, screening=False, **options)
-    monkeypatch.setattr("bregpath.flow.working_set.WHOLE_BYTES", 0)
+    monkeypatch.setattr("bregpath.designs.base.WHOLE_BYTES", 0)
     monkeypatch.setattr("bregpath.flow.gram.MAX_WHOLE", 0)
     screened = trace(X, y, screening=True, **options)
     assert_same_path(screened, whole)

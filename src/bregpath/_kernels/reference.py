@@ -77,18 +77,21 @@ class System:
 
 @dataclass(frozen=True)
 class Knot:
-    """The state between two steps; ``q`` outputs, ``m`` working columns, ``n`` rows."""
+    """The state between two steps; ``m`` working columns, ``n`` rows, ``q`` outputs.
+
+    In a regression ``c = q``; in a graph a column is a pair of nodes with ``c = 1``, and the outputs are the nodes.
+    """
 
     t: float
     alpha: Array  # (q,) intercepts
     alpha_slope: Array  # (q,) d alpha / dt
-    z: Array  # (m, q) dual variable
-    slope: Array  # (m, q) dz / dt
+    z: Array  # (m, c) dual variable
+    slope: Array  # (m, c) dz / dt
     R: Array  # (n, q) integral of the residual; z = -X'R on penalised columns
     residual: Array  # (n, q) d loss / d eta
     value: float  # loss
     h: float  # proposed next step
-    direction: Array  # (m, q) leading curvature direction, for the power iteration
+    direction: Array  # (m, c) leading curvature direction, for the power iteration
     rate: float = 0.0  # largest curvature found there ...
     age: int = 0  # ... and how many steps ago
     reach: float = 0.0  # longest step tried from the previous knot
@@ -303,16 +306,15 @@ def _chebyshev_step(system: System, knot: Knot, h: float, stages: int, live: Boo
     residual, value = problem.residual(eta), problem.value(eta)
     if not (np.isfinite(value) and np.isfinite(residual).all()):
         return None
-    q = R.shape[1]
-    products = -system.block.rmatvec(np.hstack([R - knot.R, residual]))
-    z = knot.z + products[:, :q]
+    change, slope = -system.block.rmatvec_many(np.stack([R - knot.R, residual]))
+    z = knot.z + change
     z[columns] = z_live
     return Knot(
         t=knot.t + h,
         alpha=alpha,
         alpha_slope=problem.alpha_slope(residual),
         z=z,
-        slope=products[:, q:],
+        slope=slope,
         R=R,
         residual=residual,
         value=value,
@@ -372,7 +374,7 @@ def curvature_on(system: System, knot: Knot, columns: BoolArray, iterations: int
         v, v0 = v / norm, v0 / norm
         bent = problem.curvature(eta, problem.predictor(block, v0, v, offset=False))
         v = block.rmatvec(bent)
-        v0 = bent.sum(axis=0) if problem.fit_intercept else 0.0 * v0
+        v0 = problem.alpha_gradient(bent)
         rate = float(np.sqrt(np.sum(v * v) + np.sum(v0 * v0)))
     direction = np.zeros_like(knot.direction)
     direction[index] = v

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from bregpath._typing import Array, IntArray
-from bregpath.designs.base import AbstractDesign
+from bregpath.designs.base import AbstractColumns, AbstractDesign
 
 __all__ = ["DenseDesign"]
 
@@ -15,7 +15,7 @@ __all__ = ["DenseDesign"]
 CHUNK_BYTES = 16 * 2**20
 
 
-class DenseDesign(AbstractDesign):
+class DenseDesign(AbstractColumns):
     """A dense matrix, used where it lies: no copy of ``X`` is made.
 
     Examples

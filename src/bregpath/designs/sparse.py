@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from bregpath._typing import Array, IntArray
-from bregpath.designs.base import AbstractDesign
+from bregpath.designs.base import AbstractColumns, AbstractDesign
 
 __all__ = ["SparseDesign"]
 
 
-class SparseDesign(AbstractDesign):
+class SparseDesign(AbstractColumns):
     """A scipy.sparse matrix, kept by columns (CSC); other formats are converted once.
 
     Examples

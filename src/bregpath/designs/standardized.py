@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from bregpath._typing import Array, IntArray
-from bregpath.designs.base import AbstractDesign
+from bregpath.designs.base import AbstractColumns, AbstractDesign
 from bregpath.designs.dense import DenseDesign
 
 __all__ = ["StandardizedDesign"]
 
 
-class StandardizedDesign(AbstractDesign):
+class StandardizedDesign(AbstractColumns):
     """``(X - center) / scale``, computed on the fly: a sparse X stays sparse, a dense X is not copied.
 
     Examples
@@ -25,7 +25,7 @@ class StandardizedDesign(AbstractDesign):
            [ 1.,  1.]])
     """
 
-    def __init__(self, base: AbstractDesign, center: Array, scale: Array) -> None:
+    def __init__(self, base: AbstractColumns, center: Array, scale: Array) -> None:
         self.base = base
         self.center = center
         self.scale = scale
@@ -46,7 +46,7 @@ class StandardizedDesign(AbstractDesign):
         product = self.base.rmatvec(residual, columns) - np.outer(center, residual.sum(axis=0))
         return product / scale[:, None]
 
-    def columns(self, columns: IntArray) -> AbstractDesign:
+    def columns(self, columns: IntArray) -> AbstractColumns:
         base = self.base.columns(columns)
         center, scale = self._of(columns)
         if isinstance(base, DenseDesign):  # a fresh copy of few columns: standardise it in place

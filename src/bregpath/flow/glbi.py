@@ -18,6 +18,7 @@ __all__ = ["GLBI"]
 
 BLOCK_STEPS = 16
 BLOCK_NUMBERS = 2**18  # of each kind, in a block of many steps
+ROW_NUMBERS = 2**24  # of R, in a block of few
 
 
 class GLBI:
@@ -93,7 +94,9 @@ class GLBI:
         """A block of steps, proved not to miss an entry."""
         while True:
             # Where nothing is checked after a block, blocks may be longer.
-            whole, max_steps = self.working.is_whole, BLOCK_STEPS
+            whole = self.working.is_whole
+            # R is kept at every step of a screened block: fewer steps where it is large.
+            max_steps = BLOCK_STEPS if whole else int(np.clip(ROW_NUMBERS // self.knot.R.size, 2, BLOCK_STEPS))
             if whole and not self.is_watched:
                 max_steps = int(np.clip(BLOCK_NUMBERS // self.knot.z.size, BLOCK_STEPS, 512))
             steps = _kernels.advance(self._system, self.knot, until, max_steps, keep_rows=not whole)
@@ -124,15 +127,14 @@ class GLBI:
 
     def _enlarge(self, knot: Knot, new: Array) -> Knot:
         """Add columns to the working set; what they are at a knot follows from R and the residual alone."""
-        z = -self.problem.design.rmatvec(np.hstack([knot.R, knot.residual]), new)
-        q = self.problem.n_outputs
+        z, slope = -self.problem.design.rmatvec_many(np.stack([knot.R, knot.residual]), new)
         self.working.grow(new)
         self._assemble()
         return replace(
             knot,
-            z=np.concatenate([knot.z, z[:, :q]]),
-            slope=np.concatenate([knot.slope, z[:, q:]]),
-            direction=np.concatenate([knot.direction, np.zeros_like(z[:, :q])]),
+            z=np.concatenate([knot.z, z]),
+            slope=np.concatenate([knot.slope, slope]),
+            direction=np.concatenate([knot.direction, np.zeros_like(z)]),
         )
 
     def _assemble(self) -> None:

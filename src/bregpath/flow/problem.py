@@ -13,13 +13,16 @@ from bregpath.penalties import AbstractPenalty
 
 __all__ = ["Problem", "null_model"]
 
+MAX_DENSE_NEWTON = 300  # parameters of a null model whose Hessian is formed
+
 
 @dataclass(frozen=True)
 class Problem:
     """Design x loss x penalty, in the units in which the path is traced.
 
-    ``w`` sums to one and ``offset`` is ``(n, q)``. All arrays have a trailing axis of ``q`` outputs; losses with one
-    output see vectors.
+    ``w`` sums to one and ``offset`` has the shape of the predictor, or one that broadcasts to it. The predictor of a
+    regression is ``(n, q)`` with q outputs, and coefficients have a trailing axis of q as well; losses with one output
+    see vectors. In a graph the predictor has a column a node (or a state of one) and coefficients one a pair.
     """
 
     design: AbstractDesign
@@ -32,12 +35,18 @@ class Problem:
     fit_intercept: bool
 
     @property
-    def n_outputs(self) -> int:
+    def n_alpha(self) -> int:
+        """Number of unpenalised parameters: intercepts, fields, diagonals."""
         return self.offset.shape[1]
+
+    @property
+    def beta_shape(self) -> tuple[int, int]:
+        """Shape of all coefficients."""
+        return self.penalty.weights.shape  # type: ignore[return-value]
 
     def predictor(self, block: AbstractDesign, alpha: Array, beta: Array, offset: bool = True) -> Array:
         """``alpha + block @ beta (+ offset)``."""
-        eta = block.matvec(beta) + alpha
+        eta = self.design.spread(alpha, block.matvec(beta))
         return eta + self.offset if offset else eta
 
     def value(self, eta: Array) -> float:
@@ -54,10 +63,12 @@ class Problem:
         return bent.reshape(eta.shape)
 
     def alpha_slope(self, residual: Array) -> Array:
-        """Speed of the intercepts."""
-        if not self.fit_intercept:
-            return np.zeros(residual.shape[1])
-        return -self.kappa * residual.sum(axis=0)
+        """Speed of the unpenalised parameters."""
+        return -self.kappa * self.alpha_gradient(residual)
+
+    def alpha_gradient(self, residual: Array) -> Array:
+        """Derivative with respect to the unpenalised parameters; zero where there are none to fit."""
+        return self.design.collect(residual) if self.fit_intercept else np.zeros(self.n_alpha)
 
     def _flat(self, eta: Array) -> Array:
         return eta[:, 0] if eta.shape[1] == 1 else eta
@@ -67,16 +78,19 @@ def null_model(problem: Problem, max_iter: int = 100) -> tuple[Array, Array]:
     """Intercept and free coefficients that minimise the loss while all others are zero, by damped Newton steps."""
     free = np.flatnonzero(problem.penalty.free)
     block = problem.design.columns(free)
-    q = problem.n_outputs
-    alpha, beta = np.zeros(q), np.zeros((len(free), q))
+    full = np.zeros(problem.beta_shape)
+    q = problem.n_alpha
+    alpha, beta = np.zeros(q), full[free]
     if problem.fit_intercept:
         alpha = np.asarray(problem.loss.null(problem.y, problem.w), dtype=float).copy()
+    exact = problem.loss.null_is_exact and problem.fit_intercept and not problem.offset.any()
+    if exact and not len(free):
+        return alpha, full
     value = problem.value(problem.predictor(block, alpha, beta))
     size, change = np.inf, np.inf
     for _ in range(max_iter):
         eta = problem.predictor(block, alpha, beta)
-        residual = problem.residual(eta)
-        gradient = np.concatenate([residual.sum(axis=0) * problem.fit_intercept, block.rmatvec(residual).ravel()])
+        gradient = _gradient(problem, block, problem.residual(eta))
         # Close to the optimum the loss falls by less than its rounding, but the gradient still falls: follow it.
         rounding, before = 1e-14 * abs(value), size
         size = float(np.max(np.abs(gradient), initial=0.0))
@@ -100,19 +114,27 @@ def null_model(problem: Problem, max_iter: int = 100) -> tuple[Array, Array]:
             "The unpenalised part of the model (intercept and columns with `penalty_factor` 0) has no finite optimum; "
             "penalise some of those columns."
         )
-    full = np.zeros((problem.design.shape[1], q))
     full[free] = beta
     return alpha, full
 
 
+def _gradient(problem: Problem, block: AbstractDesign, residual: Array) -> Array:
+    """Derivative with respect to alpha and the coefficients of a block, one after the other."""
+    return np.concatenate([problem.alpha_gradient(residual), block.rmatvec(residual).ravel()])
+
+
 def _newton_direction(problem: Problem, block: AbstractDesign, eta: Array, gradient: Array) -> Array:
-    """Hessian of the free block, column by column, and the least-norm Newton step (it may be singular)."""
-    q, size = problem.n_outputs, len(gradient)
-    hessian = np.zeros((size, size))
-    for k in range(size):
-        unit = np.zeros(size)
-        unit[k] = 1.0
-        eta_dir = problem.predictor(block, unit[:q] * problem.fit_intercept, unit[q:].reshape(-1, q), offset=False)
-        bent = problem.curvature(eta, eta_dir)
-        hessian[:, k] = np.concatenate([bent.sum(axis=0) * problem.fit_intercept, block.rmatvec(bent).ravel()])
+    """The least-norm Newton step on alpha and a block (the Hessian may be singular)."""
+    q, size = problem.n_alpha, len(gradient)
+    shape = block.shape[1], problem.beta_shape[1]
+
+    def bend(v: Array) -> Array:
+        eta_dir = problem.predictor(block, v[:q] * problem.fit_intercept, v[q:].reshape(shape), offset=False)
+        return _gradient(problem, block, problem.curvature(eta, eta_dir))
+
+    if size > MAX_DENSE_NEWTON:
+        from scipy.sparse.linalg import LinearOperator, cg
+
+        return cg(LinearOperator((size, size), matvec=bend), gradient, rtol=1e-10)[0]
+    hessian = np.stack([bend(unit) for unit in np.eye(size)], axis=1) if size else np.zeros((0, 0))
     return np.linalg.lstsq(hessian, gradient, rcond=1e-12)[0]

@@ -34,7 +34,7 @@ class LazyDual:
     def __init__(self, problem: Problem, t: float, residual: Array, slope: Array) -> None:
         """Begin at a time before which the residual was constant, with the slopes of all columns at it."""
         self.problem = problem
-        self.slack = problem.penalty.slack(problem.design.column_norms())[:, None]
+        self.slack = problem.penalty.slack(problem.design)[:, None]
         self.products = 2 * len(slope)  # with single columns
         self.refreshes = 1  # of all columns at once
         self._start_over(t * residual, residual, t * slope, slope)
@@ -64,16 +64,11 @@ class LazyDual:
         near = self._undecided(basis, inner, points, among, near)
         if not len(near):
             return near, np.zeros((len(points), 0))
-        products = np.concatenate([self._products(rows, near) for rows in (steps.R, steps.residual)], axis=2)
-        z = np.einsum("jqb,kb->kjq", products, points)
-        self.products += products.shape[2] * len(near)
+        design = self.problem.design
+        products = -np.concatenate([design.rmatvec_many(rows, near) for rows in (steps.R, steps.residual)])
+        z = np.einsum("bjc,kb->kjc", products, points)
+        self.products += len(products) * len(near)
         return near, np.min(self.problem.penalty.take(near).entry(z), axis=2)
-
-    def _products(self, rows: Array, columns: IntArray) -> Array:
-        """``-X'R`` (columns, q, b) of some columns for several R (b, n, q)."""
-        b, n, q = rows.shape
-        vectors = np.moveaxis(rows, 0, 2).reshape(n, q * b)
-        return -self.problem.design.rmatvec(vectors, columns).reshape(len(columns), q, b)
 
     def _undecided(
         self, basis: tuple[Array, Array], inner: Array, points: Array, among: BoolArray, columns: IntArray | None
@@ -109,18 +104,17 @@ class LazyDual:
         """Give some columns a new reference."""
         if not len(columns):
             return
-        q = R.shape[1]
         everything = len(columns) == len(self.owner)
-        both = -self.problem.design.rmatvec(np.hstack([R, residual]), None if everything else columns)
+        z, slope = -self.problem.design.rmatvec_many(np.stack([R, residual]), None if everything else columns)
         self.products += 2 * len(columns)
         if everything:
-            self._start_over(R, residual, both[:, :q], both[:, q:])
+            self._start_over(R, residual, z, slope)
             return
         length = _length(residual)
         # New arrays, not new entries: a fork of a path may share the old ones.
         self.references = [*self.references, np.stack([R.ravel(), residual.ravel() / length])]
         self.z, self.along, self.owner = self.z.copy(), self.along.copy(), self.owner.copy()
-        self.z[columns], self.along[columns] = both[:, :q], both[:, q:] / length
+        self.z[columns], self.along[columns] = z, slope / length
         self.owner[columns] = len(self.references) - 1
 
 

@@ -15,8 +15,6 @@ from bregpath.penalties import AbstractPenalty
 
 __all__ = ["WorkingSet"]
 
-# A design up to this size is gathered whole: then every column works and nothing needs to be proved.
-WHOLE_BYTES = 32 * 2**20
 MIN_ADDED = 16  # columns that may be added to a small working set at once
 
 
@@ -28,12 +26,12 @@ class WorkingSet:
 
     def __init__(self, problem: Problem, start: IntArray, screening: bool) -> None:
         self.problem = problem
-        n, p = problem.design.shape
+        p = problem.design.shape[1]
         can_gram = _kernels.has_compiled()  # the reference does without
         # With the Gram matrix of all columns the rows are not needed again.
         whole_gram = can_gram and GramMatrix.pays_whole(problem)
         self.gram = GramMatrix(problem, problem.design) if whole_gram else None
-        whole = whole_gram or not screening or 8 * n * p <= WHOLE_BYTES
+        whole = whole_gram or not screening or problem.design.is_small
         self.columns: IntArray = np.arange(p) if whole else np.sort(start)
         self.is_outside = np.ones(p, dtype=bool)
         self.is_outside[self.columns] = False

@@ -1,4 +1,4 @@
-"""Losses: smooth convex functions of the linear predictor. One loss a file, registered in `LOSSES`."""
+"""Losses: smooth functions of the linear predictor, registered in `LOSSES` (regression) or `GRAPH_LOSSES`."""
 
 from __future__ import annotations
 
@@ -6,17 +6,26 @@ from copy import copy
 from typing import Any
 
 from bregpath.losses.base import AbstractLoss, UserLoss
+from bregpath.losses.field import FieldCompositeLoss
 from bregpath.losses.gaussian import GaussianLoss
+from bregpath.losses.gaussian_graph import GaussianCompositeLoss, GaussianLikelihoodLoss
 from bregpath.losses.huber import HuberLoss
+from bregpath.losses.ising import IsingCompositeLoss, IsingFlowLoss
 from bregpath.losses.logistic import LogisticLoss
 from bregpath.losses.multinomial import MultinomialLoss
 from bregpath.losses.poisson import PoissonLoss
 
 __all__ = [
+    "GRAPH_LOSSES",
     "LOSSES",
     "AbstractLoss",
+    "FieldCompositeLoss",
+    "GaussianCompositeLoss",
+    "GaussianLikelihoodLoss",
     "GaussianLoss",
     "HuberLoss",
+    "IsingCompositeLoss",
+    "IsingFlowLoss",
     "LogisticLoss",
     "MultinomialLoss",
     "PoissonLoss",
@@ -27,6 +36,17 @@ __all__ = [
 
 LOSSES: dict[str, type[AbstractLoss]] = {
     cls.name: cls for cls in (GaussianLoss, LogisticLoss, MultinomialLoss, PoissonLoss, HuberLoss)
+}
+
+GRAPH_LOSSES: dict[str, type[AbstractLoss]] = {
+    cls.name: cls
+    for cls in (
+        IsingCompositeLoss,
+        IsingFlowLoss,
+        FieldCompositeLoss,
+        GaussianLikelihoodLoss,
+        GaussianCompositeLoss,
+    )
 }
 
 

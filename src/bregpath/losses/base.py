@@ -35,6 +35,8 @@ class AbstractLoss(ABC):
         A global bound of the second derivative, ``inf`` where there is none.
     is_classifier : bool
         True when ``y`` holds labels; then `encode` sets ``classes``.
+    null_is_exact : bool
+        True when `null` is the optimum to rounding, so that it needs no polishing (without offsets).
     compiled_id : int or None
         Number of this very class in the compiled core; None where there is NumPy only.
     """
@@ -44,6 +46,7 @@ class AbstractLoss(ABC):
     has_units: bool = False
     curvature_bound: float = np.inf
     is_classifier: bool = False
+    null_is_exact: bool = False
     compiled_id: int | None = None
     classes: Array | None = None
 

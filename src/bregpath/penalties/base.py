@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Any
 
 import numpy as np
 
@@ -54,9 +55,9 @@ class AbstractPenalty(ABC):
     def close(self, columns: BoolArray) -> BoolArray:
         """The smallest set of columns that contains ``columns`` and is a union of groups."""
 
-    def slack(self, norms: Array) -> Array:
-        """How much the distance of each column can change when ``z = -X'R`` and R moves by one, from column norms."""
-        return norms
+    def slack(self, design: Any) -> Array:
+        """How much the distance of each column of a design can change when ``z = -X'R`` and R moves by one."""
+        return design.column_norms()
 
     def hold_at_zero(self, columns: BoolArray) -> None:
         """Keep some columns of otherwise free groups at zero."""

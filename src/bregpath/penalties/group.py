@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -84,8 +85,8 @@ class GroupPenalty(AbstractPenalty):
         active = norms[first, 0] > 0
         return float(np.sum(self.weights[first, 0][active] * norms[first, 0][active]))
 
-    def slack(self, norms: Array) -> Array:
-        return self._norms(norms[:, None])[:, 0]
+    def slack(self, design: Any) -> Array:
+        return design.group_norms(self.groups)
 
     def take(self, columns: IntArray) -> GroupPenalty:
         local = np.unique(self.groups[columns], return_inverse=True)[1]

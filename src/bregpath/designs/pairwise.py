@@ -1,0 +1,111 @@
+"""Pairs of nodes: one coefficient acts on the predictors of both ends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bregpath._typing import Array, IntArray
+from bregpath.designs.base import AbstractDesign
+
+__all__ = ["PairwiseDesign"]
+
+MAX_SMALL = 256  # features up to which all pairs together are cheap
+
+
+class PairwiseDesign(AbstractDesign):
+    r"""Couplings between features of nodes: ``eta[:, target] += beta * features[:, source]``.
+
+    A node has features that others see (its spin; indicators of its states) and columns of the predictor (one spin;
+    one a state). A coefficient has one or two places. With two it is symmetric: it couples a feature of node j to a
+    column of node k and back, so its derivative is the sum of both ends,
+    :math:`F_s^\top R_u + F_{s'}^\top R_{u'}`. With one place it is a coefficient of a node-wise regression.
+
+    Parameters
+    ----------
+    features : array, or scipy.sparse.csc_array of indicators, of shape (n, S)
+    n_targets : int
+        Columns of the predictor.
+    source, target : arrays of shape (m, places)
+        Feature and column of the predictor of each place of each coefficient.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> spins = np.array([[1.0, -1.0, 1.0], [1.0, 1.0, -1.0]])
+    >>> pairs = np.array([[0, 1], [0, 2], [1, 2]])
+    >>> design = PairwiseDesign(spins, 3, source=pairs, target=pairs[:, ::-1])
+    >>> design.matvec(np.array([[1.0], [0.0], [10.0]]))
+    array([[ -1.,  11., -10.],
+           [  1.,  -9.,  10.]])
+    """
+
+    layout = "pairwise"
+
+    def __init__(self, features: Any, n_targets: int, source: IntArray, target: IntArray) -> None:
+        self.features = features
+        self.n_targets = n_targets
+        self.source = source
+        self.target = target
+        self.shape = (features.shape[0], len(source))
+        self.has_indicators = not isinstance(features, np.ndarray)
+
+    @property
+    def is_small(self) -> bool:
+        return self.features.shape[1] <= MAX_SMALL
+
+    def arrays(self) -> dict[str, Any]:
+        """Features as columns, and the places of the coefficients."""
+        places = {"source": self.source, "target": self.target}
+        if isinstance(self.features, np.ndarray):
+            return {"dense": np.asfortranarray(self.features), **places}
+        zeros = np.zeros(self.features.shape[1])
+        sparse = {"values": self.features.data, "indices": self.features.indices, "indptr": self.features.indptr}
+        return {**sparse, "center": zeros, "scale": zeros + 1.0, **places}
+
+    def matvec(self, beta: Array, columns: IntArray | None = None) -> Array:
+        source, target = self._places(columns)
+        used, row = np.unique(source, return_inverse=True)
+        couplings = np.zeros((len(used), self.n_targets))
+        np.add.at(couplings, (row.reshape(source.shape), target), np.broadcast_to(beta, source.shape))
+        return np.asarray(self._features(used) @ couplings)
+
+    def rmatvec(self, residual: Array, columns: IntArray | None = None) -> Array:
+        source, target = self._places(columns)
+        used, row = np.unique(source, return_inverse=True)
+        reached, column = np.unique(target, return_inverse=True)
+        residual = residual if len(reached) == self.n_targets else residual[:, reached]
+        products = np.asarray(self._features(used).T @ residual)
+        return products[row.reshape(source.shape), column.reshape(target.shape)].sum(axis=1, keepdims=True)
+
+    def columns(self, columns: IntArray) -> PairwiseDesign:
+        return PairwiseDesign(self.features, self.n_targets, self.source[columns], self.target[columns])
+
+    def append(self, more: AbstractDesign) -> PairwiseDesign:
+        assert isinstance(more, PairwiseDesign)
+        source, target = np.vstack([self.source, more.source]), np.vstack([self.target, more.target])
+        return PairwiseDesign(self.features, self.n_targets, source, target)
+
+    def column_norms(self) -> Array:
+        return np.sqrt(self._squares()[self.source].sum(axis=1))
+
+    def group_norms(self, groups: IntArray) -> Array:
+        # Indicators of one node are orthogonal, so a block F_j'R_k is at most as large as the longest of them allows;
+        # the sum of all columns' norms would be far too careful. Other features have no such structure.
+        if not self.has_indicators:
+            return super().group_norms(groups)
+        longest = np.zeros((int(groups.max(initial=-1)) + 1, self.source.shape[1]))
+        np.maximum.at(longest, groups, self._squares()[self.source])
+        return np.sqrt(longest.sum(axis=1))[groups]
+
+    def _squares(self) -> Array:
+        features = self.features
+        squares = features * features if isinstance(features, np.ndarray) else features.multiply(features)
+        return np.asarray(squares.sum(axis=0), dtype=float).ravel()
+
+    def _places(self, columns: IntArray | None) -> tuple[IntArray, IntArray]:
+        return (self.source, self.target) if columns is None else (self.source[columns], self.target[columns])
+
+    def _features(self, used: IntArray) -> Any:
+        return self.features if len(used) == self.features.shape[1] else self.features[:, used]

@@ -1,0 +1,96 @@
+"""Graphs as problems for the flow: design x loss x penalty of every model."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bregpath._typing import Array, IntArray
+from bregpath.designs import PairwiseDesign, PrecisionDesign
+from bregpath.flow.problem import Problem
+from bregpath.losses import (
+    FieldCompositeLoss,
+    GaussianCompositeLoss,
+    GaussianLikelihoodLoss,
+    IsingCompositeLoss,
+    IsingFlowLoss,
+)
+from bregpath.penalties import AbstractPenalty, build_penalty
+
+__all__ = ["all_pairs", "field_problem", "gaussian_problem", "ising_problem"]
+
+
+def all_pairs(p: int) -> IntArray:
+    """Pairs (0, 1), (0, 2), ..., (p-2, p-1), one a row."""
+    return np.stack(np.triu_indices(p, 1), axis=1)
+
+
+def ising_problem(spins: Array, w: Array, edge_weights: Array, kappa: float, loss: str, fit_fields: bool) -> Problem:
+    """Ising model of spins (n, p); ``edge_weights`` (p, p) are the thresholds of the edges.
+
+    With ``loss="nodewise"`` every pair has two coefficients, one for each end: p separate logistic regressions on one
+    clock.
+    """
+    n, p = spins.shape
+    pairs = all_pairs(p)
+    if loss == "nodewise":
+        source = np.concatenate([pairs[:, :1], pairs[:, 1:]])
+        target = np.concatenate([pairs[:, 1:], pairs[:, :1]])
+        pairs = np.concatenate([pairs, pairs])
+    else:
+        source, target = pairs, pairs[:, ::-1]
+    design = PairwiseDesign(np.asfortranarray(spins, dtype=float), p, source, np.ascontiguousarray(target))
+    kind = IsingFlowLoss if loss == "mpf" else IsingCompositeLoss
+    penalty = build_penalty("l1", len(source), 1, penalty_factor=edge_weights[pairs[:, 0], pairs[:, 1]])
+    return Problem(design, kind(p), penalty, spins, w, np.zeros((1, p)), kappa, fit_fields)
+
+
+def field_problem(
+    states: IntArray, n_states: IntArray, w: Array, edge_weights: Array, kappa: float, couplings: str, penalty: str
+) -> tuple[Problem, IntArray]:
+    """Discrete Markov field of states (n, p), and the ends of its coefficients.
+
+    ``couplings="full"`` has a block of parameters an edge, ``"diagonal"`` only those of equal states. The ends are
+    rows (j, k, l, m): the coefficient couples state l of node j to state m of node k.
+    """
+    from scipy.sparse import csc_array
+
+    n, p = states.shape
+    ends = field_ends(n_states, couplings)
+    starts = np.concatenate([[0], np.cumsum(n_states)])
+    columns = (starts[:-1] + states).ravel()
+    rows = np.repeat(np.arange(n), p)
+    features = csc_array((np.ones(n * p), (rows, columns)), shape=(n, int(starts[-1])))
+    j, k, first, second = ends.T
+    source = np.stack([starts[j] + first, starts[k] + second], axis=1)
+    design = PairwiseDesign(features, int(starts[-1]), source, np.ascontiguousarray(source[:, ::-1]))
+    mirror = _field_penalty(penalty, ends, edge_weights)
+    loss = FieldCompositeLoss(n_states)
+    return Problem(design, loss, mirror, states, w, np.zeros((1, loss.n_outputs)), kappa, True), ends
+
+
+def field_ends(n_states: IntArray, couplings: str) -> IntArray:
+    """Nodes and states (j, k, l, m) of every coefficient of a field."""
+    ends = []
+    for j, k in all_pairs(len(n_states)):
+        first, second = np.divmod(np.arange(n_states[j] * n_states[k]), n_states[k])
+        if couplings == "diagonal":
+            first = second = np.arange(min(n_states[j], n_states[k]))
+        ends.append(np.stack([np.full_like(first, j), np.full_like(first, k), first, second], axis=1))
+    return np.concatenate(ends)
+
+
+def _field_penalty(penalty: str, ends: IntArray, edge_weights: Array) -> AbstractPenalty:
+    weights = edge_weights[ends[:, 0], ends[:, 1]]
+    if penalty == "l1":
+        return build_penalty("l1", len(ends), 1, penalty_factor=weights)
+    edge = ends[:, 0] * len(edge_weights) + ends[:, 1]
+    return build_penalty(penalty, len(ends), 1, groups=edge, penalty_factor=weights)
+
+
+def gaussian_problem(covariance: Array, edge_weights: Array, kappa: float, loss: str) -> Problem:
+    """Gaussian graph of a covariance matrix; the diagonal of the precision matrix is free."""
+    p = len(covariance)
+    pairs = all_pairs(p)
+    kind = GaussianCompositeLoss if loss == "composite" else GaussianLikelihoodLoss
+    penalty = build_penalty("l1", len(pairs), 1, penalty_factor=edge_weights[pairs[:, 0], pairs[:, 1]])
+    return Problem(PrecisionDesign(p, pairs), kind(p), penalty, covariance, np.ones(1), np.zeros((1, p)), kappa, True)
