@@ -32,6 +32,7 @@ def test_formulas(path):
         "aicc": fit + 2 * k + 2 * k * (k + 1) / (n - k - 1),
         "bic": fit + k * np.log(n),
         "ebic": fit + k * np.log(n) + 2 * 0.7 * d * np.log(p),
+        "gic": fit + k * np.log(np.log(n)) * np.log(p),
     }
     for kind in CRITERIA:
         selection = information_criterion(path, kind, n, gamma=0.7)
@@ -94,6 +95,7 @@ def test_no_intercept_is_not_counted():
         (dict(kind="bic"), "`n` must be the number of rows"),
         (dict(kind="bic", n=-2.5), "`n` must be the number of rows"),
         (dict(kind="ebic", n=10, gamma=2), "`gamma` must be"),
+        (dict(kind="gic", n=2), "`n` must be at least 3"),
     ],
 )
 def test_errors_name_the_argument(arguments, message):

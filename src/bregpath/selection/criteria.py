@@ -13,7 +13,7 @@ from bregpath.selection.result import Selection
 
 __all__ = ["CRITERIA", "information_criterion"]
 
-CRITERIA = ("aic", "aicc", "bic", "ebic")
+CRITERIA = ("aic", "aicc", "bic", "ebic", "gic")
 
 
 def information_criterion(path: Path, kind: str = "bic", n: float | None = None, gamma: float = 0.5) -> Selection:
@@ -25,7 +25,8 @@ def information_criterion(path: Path, kind: str = "bic", n: float | None = None,
         \mathrm{AIC} &= -2 \log L + 2 k, &
         \mathrm{AICc} &= \mathrm{AIC} + 2 k (k + 1) / (n - k - 1), \\
         \mathrm{BIC} &= -2 \log L + k \log n, &
-        \mathrm{EBIC} &= \mathrm{BIC} + 2 \gamma\, d \log p.
+        \mathrm{EBIC} &= \mathrm{BIC} + 2 \gamma\, d \log p, \\
+        \mathrm{GIC} &= -2 \log L + a_n k, & a_n &= \log(\log n) \log p.
 
     :math:`-2 \log L` is n times the mean deviance for losses that are likelihoods (logistic, multinomial,
     Poisson). Where the loss has the units of y (gaussian, huber) the unknown variance is profiled out:
@@ -35,14 +36,17 @@ def information_criterion(path: Path, kind: str = "bic", n: float | None = None,
     Degrees of freedom are counted: d is the number of non-zero coefficients and k adds the intercepts (q - 1
     for a multinomial model of q classes, because only differences count). The variance is not counted. This
     is exact for an unshrunk fit on a fixed support, which a path of large kappa is close to, and ignores the
-    search for the support; EBIC pays for the search and is the one to use when p is not small against n.
+    search for the support. EBIC and GIC pay for the search and are the ones to use when p is not small against
+    n; GIC is Fan and Tang's choice of the price of a parameter, for p that may grow exponentially with n (with
+    p = 1 there is no search, and its price is zero).
 
     Parameters
     ----------
     path : Path
-    kind : {"bic", "aic", "aicc", "ebic"}, default "bic"
+    kind : {"bic", "aic", "aicc", "ebic", "gic"}, default "bic"
     n : int
         Number of rows the path was traced on; with sample weights their sum, since weight k stands for k rows.
+        GIC needs at least 3.
     gamma : float, default 0.5
         Price of the search in EBIC, between 0 (BIC) and 1. :math:`2 \gamma d \log p` stands for Chen and
         Chen's :math:`2 \gamma \log \binom{p}{d}`, which it bounds from above.
@@ -51,6 +55,10 @@ def information_criterion(path: Path, kind: str = "bic", n: float | None = None,
     -------
     Selection
         Without standard errors; ``curves`` holds "df" (d), "parameters" (k) and "fit" (-2 log L).
+
+    References
+    ----------
+    Chen and Chen, Biometrika 2008 (EBIC); Fan and Tang, JRSS B 2013 (GIC).
 
     Examples
     --------
@@ -64,19 +72,16 @@ def information_criterion(path: Path, kind: str = "bic", n: float | None = None,
     kind, n, gamma = _check(kind, n, gamma)
     size = path.df + _n_intercepts(path)
     fit = _minus_two_log_likelihood(path, n, size)
-    if kind in ("aic", "aicc"):
-        values = fit + 2.0 * size
-        if kind == "aicc":
-            with np.errstate(divide="ignore"):
-                spare = np.maximum(n - size - 1.0, 0.0)
-                values = values + 2.0 * size * (size + 1.0) / spare
-    else:
-        values = fit + size * np.log(n)
-        if kind == "ebic":
-            values = values + 2.0 * gamma * path.df * np.log(path.n_features * path.n_outputs)
+    values = fit + size * _price(path, kind, n)
+    if kind == "aicc":
+        with np.errstate(divide="ignore"):
+            spare = np.maximum(n - size - 1.0, 0.0)
+            values = values + 2.0 * size * (size + 1.0) / spare
+    elif kind == "ebic":
+        values = values + 2.0 * gamma * path.df * np.log(path.n_features * path.n_outputs)
     # argmin takes the first of equals, the sparsest; with infinities everywhere that is the null model.
     best = float(path.t[int(np.argmin(values))])
-    name = {"aic": "AIC", "aicc": "AICc", "bic": "BIC", "ebic": f"EBIC (gamma={gamma:g})"}[kind]
+    name = {"aic": "AIC", "aicc": "AICc", "bic": "BIC", "ebic": f"EBIC (gamma={gamma:g})", "gic": "GIC"}[kind]
     return Selection(
         rule=name,
         t=best,
@@ -96,9 +101,20 @@ def _check(kind: Any, n: Any, gamma: Any) -> tuple[str, float, float]:
         raise ValueError(f"`kind` must be one of {list(CRITERIA)}, found {kind!r}.")
     if isinstance(n, bool) or not isinstance(n, numbers.Real) or not float(n) > 0:
         raise ValueError(f"`n` must be the number of rows the path was traced on, found {n!r}; pass n=len(y).")
+    if lowered == "gic" and not float(n) >= 3:
+        raise ValueError(f'`n` must be at least 3 for kind="gic", whose price holds log(log n), found {n!r}.')
     if not isinstance(gamma, numbers.Real) or not 0.0 <= float(gamma) <= 1.0:
         raise ValueError(f"`gamma` must be a number from 0 (BIC) to 1, found {gamma!r}.")
     return lowered, float(n), float(gamma)
+
+
+def _price(path: Path, kind: str, n: float) -> float:
+    """What one more parameter costs."""
+    if kind in ("aic", "aicc"):
+        return 2.0
+    if kind == "gic":
+        return float(np.log(np.log(n)) * np.log(path.n_features * path.n_outputs))
+    return float(np.log(n))
 
 
 def _n_intercepts(path: Path) -> int:
