@@ -38,7 +38,7 @@ bregpath::Graph graph(const Vector<int64_t>& colours, const Vector<int64_t>& sta
 }
 
 template <class Block>
-void run(const typename Block::Model& model, Out<typename Block::Label>& out, long chains, long burn_in, long thin,
+void run(const typename Block::Model& model, Out<typename Block::Code>& out, long chains, long burn_in, long thin,
          uint64_t seed) {
     require(long(out.shape(1)) == model.graph.p, "out has a wrong shape");
     require(chains >= 1 && burn_in >= 0 && thin >= 1, "chains, burn_in or thin is out of range");
@@ -77,7 +77,7 @@ void gibbs_potts(Vector<double> fields, Matrix couplings, Vector<int64_t> offset
 void bind_gibbs(nb::module_& m) {
     m.def("gibbs_ising", &gibbs_ising, nb::arg("fields"), nb::arg("couplings"), nb::arg("colours"), nb::arg("starts"),
           nb::arg("sites"), nb::arg("out"), nb::arg("chains"), nb::arg("burn_in"), nb::arg("thin"), nb::arg("seed"),
-          "Rows of `out` from chains of an Ising model; row d * chains + c is draw d of chain c.");
+          "Codes of states (0 for -1, 1 for +1) of an Ising model into `out`; row d * chains + c is draw d of chain c.");
     m.def("gibbs_potts", &gibbs_potts, nb::arg("fields"), nb::arg("couplings"), nb::arg("offsets"), nb::arg("colours"),
           nb::arg("starts"), nb::arg("sites"), nb::arg("out"), nb::arg("chains"), nb::arg("burn_in"), nb::arg("thin"),
           nb::arg("seed"), "The same for a Potts model with `couplings` (P, P).");

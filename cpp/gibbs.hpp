@@ -49,7 +49,8 @@ class Random {
 
     // Uniform numbers in the open interval (0, 1). Writes whole runs of kLanes: u has room for `count` rounded up.
     void fill(double* u, long count) {
-        for (long i = 0; i < count; i += kLanes)
+        for (long i = 0; i < count; i += kLanes) {
+#pragma omp simd
             for (long k = 0; k < kLanes; ++k) {
                 const uint64_t bits = std::rotl(s_[0][k] + s_[3][k], 23) + s_[0][k];
                 const uint64_t t = s_[1][k] << 17;
@@ -59,6 +60,7 @@ class Random {
                 // 52 random bits behind the exponent of 1 give [1, 2); half a step more excludes 0.
                 u[i + k] = std::bit_cast<double>((bits >> 12) | 0x3ff0000000000000) - (1.0 - 0x1p-53);
             }
+        }
     }
 
    private:
@@ -79,7 +81,7 @@ inline long rounded_up(long count) { return (count + Random::kLanes - 1) / Rando
 // P(x) ~ exp(sum_j a_j x_j / 2 + sum_{j<k} b_jk x_j x_k / 2), x in {-1, +1}: a block of chains.
 class IsingBlock {
    public:
-    using Label = int8_t;
+    using Code = int8_t;
     struct Model {
         Graph graph;
         const double* fields;     // (p)
@@ -101,7 +103,7 @@ class IsingBlock {
                 update(first, std::min<long>(first + at_once, g.colours[c + 1]));
     }
 
-    Label label(long site, long chain) const { return state_[site * chains_ + chain] > 0 ? 1 : -1; }
+    Code code(long site, long chain) const { return state_[site * chains_ + chain] > 0; }
 
    private:
     static constexpr long kBuffer = 1024;  // (site, chain) pairs; at least as large as a block of chains
@@ -111,12 +113,6 @@ class IsingBlock {
         const long m = chains_, count = (last - first) * m;
         for (long j = first; j < last; ++j) {
             double* eta = eta_.data() + (j - first) * m;
-            if (m == 1) {  // keep the sum in a register
-                double sum = model_.fields[j];
-                for (int64_t e = g.starts[j]; e < g.starts[j + 1]; ++e) sum += model_.couplings[e] * state_[g.sites[e]];
-                *eta = sum;
-                continue;
-            }
             std::fill_n(eta, m, model_.fields[j]);
             for (int64_t e = g.starts[j]; e < g.starts[j + 1]; ++e) {
                 const double b = model_.couplings[e];
@@ -140,7 +136,7 @@ class IsingBlock {
 // P(x) ~ exp(sum_j a_{j; x_j} + sum_{j<k} b_jk[x_j, x_k]), x_j in 0 ... q_j - 1: a block of chains.
 class PottsBlock {
    public:
-    using Label = int32_t;
+    using Code = int32_t;
     struct Model {
         Graph graph;
         const int64_t* offsets;   // (p + 1): site j owns rows offsets[j] ... offsets[j + 1] - 1 of what follows
@@ -156,7 +152,7 @@ class PottsBlock {
             const long q = states(j);
             most = std::max(most, q);
             random_.fill(uniform_.data(), chains);
-            for (long i = 0; i < chains; ++i) state_[j * chains + i] = Label(uniform_[i] * q);
+            for (long i = 0; i < chains; ++i) state_[j * chains + i] = Code(uniform_[i] * q);
         }
         eta_.resize(most * chains);
     }
@@ -165,7 +161,7 @@ class PottsBlock {
         for (long j = 0; j < model_.graph.p; ++j) update(j);
     }
 
-    Label label(long site, long chain) const { return state_[site * chains_ + chain]; }
+    Code code(long site, long chain) const { return state_[site * chains_ + chain]; }
 
    private:
     long states(long j) const { return model_.offsets[j + 1] - model_.offsets[j]; }
@@ -175,7 +171,7 @@ class PottsBlock {
         const long q = states(j), at = model_.offsets[j], size = model_.offsets[g.p];
         for (long i = 0; i < chains_; ++i) std::copy_n(model_.fields + at, q, eta_.data() + i * q);
         for (int64_t e = g.starts[j]; e < g.starts[j + 1]; ++e) {
-            const Label* x = state_.data() + g.sites[e] * chains_;
+            const Code* x = state_.data() + g.sites[e] * chains_;
             const double* block = model_.couplings + model_.offsets[g.sites[e]] * size + at;  // b_kj, row by row
             for (long i = 0; i < chains_; ++i) {
                 const double* row = block + x[i] * size;
@@ -187,7 +183,7 @@ class PottsBlock {
     }
 
     // x = l with probability exp(eta_l) / sum_k exp(eta_k), for every chain.
-    void choose(Label* x, long q) {
+    void choose(Code* x, long q) {
         for (long i = 0; i < chains_; ++i) {
             double* eta = eta_.data() + i * q;
             const double largest = *std::max_element(eta, eta + q);
@@ -199,7 +195,7 @@ class PottsBlock {
             double* weight = eta_.data() + i * q;
             for (long l = 1; l < q; ++l) weight[l] += weight[l - 1];
             const double reached = uniform_[i] * weight[q - 1];
-            Label state = 0;
+            Code state = 0;
             for (long l = 0; l + 1 < q; ++l) state += weight[l] <= reached;
             x[i] = state;
         }
@@ -208,7 +204,7 @@ class PottsBlock {
     Model model_;
     long chains_;
     Random random_;
-    std::vector<Label> state_;
+    std::vector<Code> state_;
     std::vector<double> eta_, uniform_;
 };
 
@@ -217,9 +213,9 @@ struct Plan {
     uint64_t seed;
 };
 
-// Row d * chains + c of `out` (n, p) is draw d of chain c; the last draw may be cut. `pause` is called now and then.
+// Codes of states (n, p); row d * chains + c is draw d of chain c. `pause` is called now and then.
 template <class Block, class Pause>
-void sample(const typename Block::Model& model, const Plan& plan, typename Block::Label* out, Pause pause) {
+void sample(const typename Block::Model& model, const Plan& plan, typename Block::Code* out, Pause pause) {
     constexpr long kChains = 64, kPauseEvery = 1L << 25;  // chains of a block, updates between pauses
     const long p = model.graph.p, blocks = (plan.chains + kChains - 1) / kChains;
     SplitMix seeds{plan.seed};
@@ -234,7 +230,7 @@ void sample(const typename Block::Model& model, const Plan& plan, typename Block
                 if ((updates += p * (last - first)) > kPauseEvery) updates = 0, pause();
             }
             for (long c = 0; c < last - first && row + c < plan.n; ++c)
-                for (long j = 0; j < p; ++j) out[(row + c) * p + j] = block.label(j, c);
+                for (long j = 0; j < p; ++j) out[(row + c) * p + j] = block.code(j, c);
         }
     }
 }

@@ -1,7 +1,25 @@
-"""Learned graphs: what can be done with a symmetric matrix of weights, the edges of a model."""
+"""Graphical models: what is learned, how to sample from it, and what can be done with its edges."""
 
 from __future__ import annotations
 
+# Not lazily: `gibbs` and `mdc` are modules too, and must not be found in place of the functions.
+from .exact import enumerate_states
 from .export import adjacency, edge_table, sparsity, to_networkx, write_edges, write_graphml
+from .gibbs import gibbs
+from .mdc import mdc
+from .models import GaussianModel, IsingModel, PottsModel
 
-__all__ = ["adjacency", "edge_table", "sparsity", "to_networkx", "write_edges", "write_graphml"]
+__all__ = [
+    "GaussianModel",
+    "IsingModel",
+    "PottsModel",
+    "adjacency",
+    "edge_table",
+    "enumerate_states",
+    "gibbs",
+    "mdc",
+    "sparsity",
+    "to_networkx",
+    "write_edges",
+    "write_graphml",
+]
