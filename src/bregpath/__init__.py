@@ -12,6 +12,7 @@ from bregpath._version import __version__
 
 if TYPE_CHECKING:
     from bregpath import datasets as datasets
+    from bregpath import graphs as graphs
     from bregpath import losses as losses
     from bregpath import penalties as penalties
     from bregpath import plots as plots
@@ -48,7 +49,7 @@ _HOME = {
     "load_path": "bregpath.path_file",
     "trace_path": "bregpath.trace",
 }
-_MODULES = ("datasets", "losses", "penalties", "plots")
+_MODULES = ("datasets", "graphs", "losses", "penalties", "plots")
 
 __all__ = ["__version__", *_HOME, *_MODULES]
 

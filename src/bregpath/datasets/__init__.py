@@ -3,5 +3,16 @@
 from __future__ import annotations
 
 from .simulate import Simulation, make_linear, make_logistic, make_multinomial, make_poisson
+from .simulate_graphs import GraphSimulation, make_gaussian_graph, make_ising_grid, make_potts
 
-__all__ = ["Simulation", "make_linear", "make_logistic", "make_multinomial", "make_poisson"]
+__all__ = [
+    "GraphSimulation",
+    "Simulation",
+    "make_gaussian_graph",
+    "make_ising_grid",
+    "make_linear",
+    "make_logistic",
+    "make_multinomial",
+    "make_poisson",
+    "make_potts",
+]

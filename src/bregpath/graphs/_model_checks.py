@@ -12,7 +12,6 @@ from bregpath._typing import Array, IntArray
 __all__ = ["check_levels", "check_names", "check_state_counts", "check_symmetric", "finite_array", "freeze"]
 
 
-
 def freeze(model: Any, **values: Any) -> None:
     """Set fields of a frozen dataclass while it is built; arrays become read-only."""
     for name, value in values.items():

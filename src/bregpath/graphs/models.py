@@ -75,7 +75,9 @@ class DiscreteModel:
         """Codes of the labels in `X` (n, p)."""
         values = np.asarray(X)
         if values.ndim != 2 or values.shape[1] != self.n_nodes:
-            raise ValueError(f"`X` must have one column for each of the {self.n_nodes} nodes, found shape {values.shape}.")
+            raise ValueError(
+                f"`X` must have one column for each of the {self.n_nodes} nodes, found shape {values.shape}."
+            )
         codes = np.empty(values.shape, dtype=np.intp)
         for j, labels in enumerate(self.labels):
             matches = values[:, j, None] == labels
@@ -116,8 +118,8 @@ def as_discrete_model(model: Any) -> DiscreteModel:
         model = model.model()
     if not isinstance(model, DiscreteModel):
         raise TypeError(
-            f"`model` must be an IsingModel, a PottsModel or a fitted graph of one of them, found {type(model).__name__}"
-            "; a GaussianModel draws independent rows by its own method `sample`."
+            f"`model` must be an IsingModel, a PottsModel or a fitted graph of either, found {type(model).__name__}; "
+            "a GaussianModel draws independent rows by its own method `sample`."
         )
     return model
 
@@ -168,15 +170,16 @@ class IsingModel(DiscreteModel):
     def from_zero_one(
         cls, fields: Any, couplings: Any, names: Sequence[str] | None = None, levels: Sequence[Any] | None = None
     ) -> IsingModel:
-        r"""Build the model from the parameters of the 0/1 coding, :math:`\exp(\sum a'_j x_j + \sum_{j<k} b'_{jk} x_j x_k)`.
+        r"""Build the model from the parameters of the 0/1 coding.
 
-        The inverse of `zero_one`: :math:`b = b' / 2` and :math:`a_j = a'_j + \sum_k b_{jk}`. It is the same
-        distribution; pass ``levels=[[0, 1]] * p`` to have it sampled in 0 and 1 too.
+        There :math:`P(x) \propto \exp(\sum_j a'_j x_j + \sum_{j<k} b'_{jk} x_j x_k)` with x in {0, 1}. The
+        inverse of `zero_one`: :math:`b = b' / 2` and :math:`a_j = a'_j + \sum_k b_{jk}`. It is the same distribution;
+        pass ``levels=[[0, 1]] * p`` to have it sampled in 0 and 1 too.
 
         Examples
         --------
         >>> model = IsingModel.from_zero_one([-1.5, -2.0], [[0.0, 4.0], [4.0, 0.0]])
-        >>> model.fields, model.couplings[0, 1]
+        >>> model.fields, float(model.couplings[0, 1])
         (array([0.5, 0. ]), 2.0)
         """
         a = finite_array("fields", fields, 1)
@@ -234,7 +237,7 @@ class PottsModel(DiscreteModel):
     >>> import numpy as np
     >>> couplings = np.kron([[0, 1], [1, 0]], np.eye(3))
     >>> model = PottsModel(np.zeros(6), couplings, n_states=3)
-    >>> model.block(0, 1).shape, model.strengths[0, 1]
+    >>> model.block(0, 1).shape, float(model.strengths[0, 1])
     ((3, 3), 1.732)
     >>> model.log_weight([[2, 2], [2, 1]])
     array([1., 0.])
@@ -252,7 +255,9 @@ class PottsModel(DiscreteModel):
         fields = finite_array("fields", self.fields, 1)
         n_states = check_state_counts(self.n_states, len(fields))
         couplings = check_symmetric("couplings", self.couplings, len(fields))
-        freeze(self, fields=fields, couplings=couplings, n_states=n_states, names=check_names(self.names, len(n_states)))
+        freeze(
+            self, fields=fields, couplings=couplings, n_states=n_states, names=check_names(self.names, len(n_states))
+        )
         freeze(self, levels=check_levels(self.levels, n_states))
         if any(self.block(j, j).any() for j in range(len(n_states))):
             raise ValueError("`couplings` must have zero diagonal blocks (they belong to `fields`); set them to zero.")
@@ -319,7 +324,7 @@ class GaussianModel:
     Examples
     --------
     >>> model = GaussianModel([[2.0, -1.0], [-1.0, 2.0]])
-    >>> model.partial_correlations[0, 1], model.covariance[0, 1]
+    >>> float(model.partial_correlations[0, 1]), float(model.covariance[0, 1])
     (0.5, 0.333)
     >>> model.sample(5, seed=0).shape
     (5, 2)

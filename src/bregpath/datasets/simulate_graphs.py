@@ -1,0 +1,276 @@
+r"""Graphical models with known truth: samples of Ising, Potts and Gaussian graphs.
+
+As in `bregpath.datasets.simulate`, the truth is drawn before the data: the same `seed` with another `n` is another
+sample of the same model. Rows are independent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from bregpath._typing import Array, BoolArray, IntArray
+from bregpath.graphs import GaussianModel, IsingModel, PottsModel, gibbs
+
+from .simulate import Seed, _check, _generator, _integer
+
+__all__ = ["GraphSimulation", "make_gaussian_graph", "make_ising_grid", "make_potts"]
+
+GraphKind: TypeAlias = Literal["chain", "grid", "hub", "random", "scale-free"]
+
+_BURN_IN = 2000  # sweeps, as in the paper
+_HUB_SIZE = 10
+_RANDOM_DEGREE = 3.0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GraphSimulation:
+    """A simulated data set with the graphical model that generated it.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n, p)
+        The sample.
+    model : IsingModel, PottsModel or GaussianModel
+        The truth.
+
+    Examples
+    --------
+    >>> from bregpath.datasets import make_ising_grid
+    >>> make_ising_grid(N=3, n=50, seed=0)
+    GraphSimulation(IsingModel, n=50, p=9, edges=12)
+    """
+
+    X: npt.NDArray[np.int8] | npt.NDArray[np.int32] | npt.NDArray[np.float64]
+    model: IsingModel | PottsModel | GaussianModel
+
+    @property
+    def fields(self) -> Array:
+        """Fields of an Ising or Potts model."""
+        return self.model.fields  # type: ignore[union-attr]
+
+    @property
+    def couplings(self) -> Array:
+        """Couplings of an Ising or Potts model."""
+        return self.model.couplings  # type: ignore[union-attr]
+
+    @property
+    def precision(self) -> Array:
+        """Precision matrix of a Gaussian graph."""
+        return self.model.precision  # type: ignore[union-attr]
+
+    @property
+    def adjacency(self) -> BoolArray:
+        """Which nodes are joined (p, p)."""
+        return self.model.adjacency
+
+    def __repr__(self) -> str:
+        n, p = self.X.shape
+        edges = np.count_nonzero(self.adjacency) // 2
+        return f"GraphSimulation({type(self.model).__name__}, n={n}, p={p}, edges={edges})"
+
+
+def make_ising_grid(N: int = 6, T: float = 1.25, n: int = 750, seed: Seed = None) -> GraphSimulation:
+    r"""Simulate an Ising model on an N x N grid, as in the paper (Huang & Yao, AISTATS 2018).
+
+    Nodes are joined to their neighbours to the left, right, above and below. Fields :math:`a_j` and the couplings
+    :math:`b_{jk}` of the edges are uniform on :math:`[-2/T, -1/T] \cup [1/T, 2/T]`.
+
+    Parameters
+    ----------
+    N : int
+        Side of the grid; the nodes are counted row by row, p = N^2.
+    T : float
+        Temperature: small T, strong couplings.
+    n : int
+        Number of rows, each from a Gibbs chain of its own after 2000 sweeps.
+    seed : int, numpy.random.Generator or None
+        Source of randomness. A generator is advanced by the call.
+
+    Returns
+    -------
+    GraphSimulation
+        `X` holds -1 and +1 (int8).
+
+    Examples
+    --------
+    >>> from bregpath.datasets import make_ising_grid
+    >>> sim = make_ising_grid(N=4, T=1.5, n=100, seed=0)
+    >>> sim.X.shape, sim.couplings.shape, int(sim.adjacency.sum()) // 2
+    ((100, 16), (16, 16), 24)
+    """
+    n, N = _integer(n, "n", 1), _integer(N, "N", 1)
+    _check(T, "T", lambda v: 0 < v < np.inf, "a positive finite number")
+    rng = _generator(seed)
+    edges = _grid(N * N, rng)
+    fields = _signed(rng, 1.0 / T, N * N)
+    model = IsingModel(fields, _fill(N * N, edges, _signed(rng, 1.0 / T, len(edges))))
+    return GraphSimulation(gibbs(model, n, burn_in=_BURN_IN, chains=n, seed=rng), model)
+
+
+def make_potts(
+    n: int = 750,
+    p: int = 16,
+    q: int = 3,
+    graph: GraphKind = "grid",
+    strength: float = 0.5,
+    seed: Seed = None,
+) -> GraphSimulation:
+    r"""Simulate a Potts model: p nodes with q states each, and a full q x q block of couplings for each edge.
+
+    Fields and the entries of blocks are uniform on :math:`[-2s, -s] \cup [s, 2s]` with s the `strength`; then fields,
+    and rows and columns of blocks, are centred (the zero-sum gauge, in which the parameters are unique).
+
+    Parameters
+    ----------
+    n, p, q : int
+        Number of rows, each from a Gibbs chain of its own after 2000 sweeps; of nodes; and of states.
+    graph : {"chain", "grid", "hub", "random", "scale-free"}
+        See `make_gaussian_graph`.
+    strength : float
+        Size of fields and couplings.
+    seed : int, numpy.random.Generator or None
+        Source of randomness. A generator is advanced by the call.
+
+    Returns
+    -------
+    GraphSimulation
+        `X` holds 0 ... q - 1 (int32).
+
+    Examples
+    --------
+    >>> from bregpath.datasets import make_potts
+    >>> sim = make_potts(n=100, p=9, q=4, seed=0)
+    >>> sim.X.shape, sim.couplings.shape, sim.model.block(0, 1).shape
+    ((100, 9), (36, 36), (4, 4))
+    """
+    n, p, q = _integer(n, "n", 1), _integer(p, "p", 1), _integer(q, "q", 2)
+    _check(strength, "strength", lambda v: 0 < v < np.inf, "a positive finite number")
+    rng = _generator(seed)
+    edges = _edges(graph, p, rng)
+    fields = _signed(rng, strength, (p, q))
+    blocks = np.zeros((p, q, p, q))
+    for (j, k), block in zip(edges, _signed(rng, strength, (len(edges), q, q)), strict=True):
+        blocks[j, :, k], blocks[k, :, j] = block, block.T
+    model = PottsModel(_centred(fields, 1).ravel(), _centred(blocks, 1, 3).reshape(p * q, p * q), np.full(p, q))
+    return GraphSimulation(gibbs(model, n, burn_in=_BURN_IN, chains=n, seed=rng), model)
+
+
+def make_gaussian_graph(
+    n: int = 200,
+    p: int = 30,
+    graph: GraphKind = "chain",
+    strength: float = 0.6,
+    seed: Seed = None,
+) -> GraphSimulation:
+    r"""Simulate a Gaussian graph: normal rows with precision matrix :math:`\Omega = I + c A`.
+
+    A holds numbers uniform on :math:`[-1, -1/2] \cup [1/2, 1]` at the edges, and c is such that the smallest eigenvalue
+    of :math:`\Omega` is 1 - `strength`. The diagonal is one, so :math:`-\omega_{jk}` are the partial correlations.
+
+    Parameters
+    ----------
+    n, p : int
+        Number of rows and of nodes.
+    graph : {"chain", "grid", "hub", "random", "scale-free"}
+        chain: each node and the next. grid: rows of :math:`\lceil\sqrt p\rceil` nodes, joined to the left, right, above
+        and below. hub: the first of every ten nodes and the other nine. random: each pair with the same probability,
+        three neighbours on average. scale-free: each node joins one of those before it, with probability proportional
+        to the number of neighbours that one has.
+    strength : float
+        Between 0 (no edges to be seen) and 1 (singular), both excluded.
+    seed : int, numpy.random.Generator or None
+        Source of randomness. A generator is advanced by the call.
+
+    Returns
+    -------
+    GraphSimulation
+        `X` is float64.
+
+    Examples
+    --------
+    >>> from bregpath.datasets import make_gaussian_graph
+    >>> sim = make_gaussian_graph(n=50, p=20, graph="hub", seed=0)
+    >>> sim.X.shape, sim.precision.shape, sim.adjacency.sum(axis=1)[:4].tolist()
+    ((50, 20), (20, 20), [9, 1, 1, 1])
+    """
+    n, p = _integer(n, "n", 1), _integer(p, "p", 1)
+    _check(strength, "strength", lambda v: 0 < v < 1, "a number strictly between 0 and 1")
+    rng = _generator(seed)
+    edges = _edges(graph, p, rng)
+    A = _fill(p, edges, _signed(rng, 0.5, len(edges)))
+    lowest = np.linalg.eigvalsh(A)[0] if len(edges) else -1.0
+    model = GaussianModel(np.eye(p) - strength / lowest * A)
+    return GraphSimulation(model.sample(n, rng), model)
+
+
+# --- parts ------------------------------------------------------------------------------------------------------------
+
+
+def _signed(rng: np.random.Generator, low: float, shape: int | tuple[int, ...]) -> Array:
+    """Uniform on [-2 low, -low] u [low, 2 low]."""
+    values = rng.uniform(low, 2.0 * low, shape)
+    return values * rng.choice(np.array([-1.0, 1.0]), size=values.shape)
+
+
+def _fill(p: int, edges: IntArray, values: Array) -> Array:
+    """Symmetric matrix with `values` at the edges."""
+    matrix = np.zeros((p, p))
+    matrix[edges[:, 0], edges[:, 1]] = values
+    return matrix + matrix.T
+
+
+def _centred(values: Array, *axes: int) -> Array:
+    for axis in axes:
+        values = values - values.mean(axis=axis, keepdims=True)
+    return values
+
+
+def _edges(graph: str, p: int, rng: np.random.Generator) -> IntArray:
+    """Pairs of joined nodes, (edges, 2)."""
+    if graph not in _GRAPHS:
+        raise ValueError(f"graph={graph!r} is not known; use one of {', '.join(map(repr, _GRAPHS))}.")
+    return _GRAPHS[graph](p, rng)
+
+
+def _chain(p: int, rng: np.random.Generator) -> IntArray:
+    return np.stack([np.arange(p - 1), np.arange(1, p)], axis=1)
+
+
+def _grid(p: int, rng: np.random.Generator) -> IntArray:
+    width = int(np.ceil(np.sqrt(p)))
+    node = np.arange(p)
+    right = node[(node % width < width - 1) & (node + 1 < p)]
+    below = node[node + width < p]
+    return np.concatenate([np.stack([right, right + 1], axis=1), np.stack([below, below + width], axis=1)])
+
+
+def _hub(p: int, rng: np.random.Generator) -> IntArray:
+    node = np.arange(p)
+    leaves = node[node % _HUB_SIZE > 0]
+    return np.stack([leaves - leaves % _HUB_SIZE, leaves], axis=1)
+
+
+def _random(p: int, rng: np.random.Generator) -> IntArray:
+    pairs = np.stack(np.triu_indices(p, 1), axis=1)
+    return pairs[rng.random(len(pairs)) * max(p - 1, 1) < _RANDOM_DEGREE]
+
+
+def _scale_free(p: int, rng: np.random.Generator) -> IntArray:
+    ends = [0, 1]  # both ends of each edge: a node is in the list as often as it has neighbours
+    for node in range(2, p):
+        ends += [ends[rng.integers(len(ends))], node]
+    return np.array(ends if p > 1 else [], dtype=np.intp).reshape(-1, 2)
+
+
+_GRAPHS: dict[str, Callable[[int, np.random.Generator], IntArray]] = {
+    "chain": _chain,
+    "grid": _grid,
+    "hub": _hub,
+    "random": _random,
+    "scale-free": _scale_free,
+}
