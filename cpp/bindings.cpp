@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -69,6 +70,7 @@ using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::
 using FortranMatrix = nb::ndarray<const double, nb::ndim<2>, nb::f_contig, nb::device::cpu>;
 using Index32 = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Index64 = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using IndexMatrix = nb::ndarray<const int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Out = nb::ndarray<double, nb::c_contig, nb::device::cpu>;
 
 void require(bool condition, const char* what) {
@@ -96,29 +98,42 @@ class PyStepper {
               std::optional<Index32> indices, std::optional<Index64> indptr, std::optional<Vector> center,
               std::optional<Vector> scale, std::optional<nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>> gram,
               std::optional<Vector> gram_mean, std::optional<Vector> gram_target, double y_mean, double y_square,
-              std::optional<nb::callable> evaluate, std::optional<nb::callable> bend)
+              std::optional<nb::callable> evaluate, std::optional<nb::callable> bend, std::optional<IndexMatrix> source,
+              std::optional<IndexMatrix> target, std::optional<Index64> node_states)
         : gram_array_(gram), gram_mean_(gram_mean), gram_target_(gram_target), y_(y), w_(w), dense_(dense), values_(values), indices_(indices) {
         if (evaluate && bend) user_evaluate = *evaluate, user_bend = *bend;
-        n_ = long(y.shape(0)), m_ = int(weights.shape(0)), q_ = int(weights.shape(1));
-        require(w.shape(0) == y.shape(0), "w and y differ in length");
+        n_ = long(w.shape(0)), m_ = int(weights.shape(0)), q_ = int(weights.shape(1));
         require(lower.shape(0) == weights.shape(0) && lower.shape(1) == weights.shape(1), "lower has a wrong shape");
         require(upper.shape(0) == weights.shape(0) && upper.shape(1) == weights.shape(1), "upper has a wrong shape");
         bregpath::Data data{static_cast<bregpath::Loss>(loss), parameter, q_, y_.data(), w_.data(), nullptr};
+        auto mirror = penalty(weights, lower, upper, groups);
+        if (source && target && node_states) {
+            auto rows = graph_rows(data, *source, *target, *node_states, columns(indptr, center, scale));
+            outputs_ = rows->n_alpha;
+            stepper_.emplace(kernels, std::move(rows), std::move(mirror), kappa, fit_intercept, fixed_step, tol);
+            return;
+        }
+        outputs_ = q_;
+        require(long(y.shape(0)) == n_, "w and y differ in length");
         if (offset) {
             require(long(offset->shape(0)) == n_ && int(offset->shape(1)) == q_, "offset has a wrong shape");
             offset_.resize(size_t(n_) * q_);
             from_python(offset->data(), n_, q_, offset_.data());
             data.offset = offset_.data();
         }
-        bregpath::Gram g;
-        if (gram) {
-            require(gram->stride(1) == 1 && int(gram->shape(0)) == m_ && int(gram->shape(1)) == m_ && gram_mean &&
-                        gram_target && q_ == 1,
-                    "the Gram matrix has a wrong shape");
-            g = {gram->data(), long(gram->stride(0)), gram_mean_->data(), gram_target_->data(), y_mean, y_square};
+        const auto x = columns(indptr, center, scale);
+        require(x.k == m_, "the block has a wrong number of columns");
+        auto rows = std::make_unique<bregpath::RegressionRows>(kernels, data, x, user_loss());
+        if (!gram) {
+            stepper_.emplace(kernels, std::move(rows), std::move(mirror), kappa, fit_intercept, fixed_step, tol);
+            return;
         }
-        stepper_.emplace(kernels, data, columns(indptr, center, scale), penalty(weights, lower, upper, groups), kappa,
-                         fit_intercept, fixed_step, tol, g, user_loss());
+        require(gram->stride(1) == 1 && int(gram->shape(0)) == m_ && int(gram->shape(1)) == m_ && gram_mean &&
+                    gram_target && q_ == 1,
+                "the Gram matrix has a wrong shape");
+        const bregpath::Gram g{gram->data(), long(gram->stride(0)), gram_mean_->data(), gram_target_->data(), y_mean,
+                               y_square};
+        stepper_.emplace(kernels, std::move(rows), std::move(mirror), kappa, fit_intercept, fixed_step, tol, g);
     }
 
     // Up to max_steps steps from the given knot. The outputs have room for max_steps + 1 knots; row 0 is filled by
@@ -132,10 +147,10 @@ class PyStepper {
         from_python(z.data(), m_, q_, s.z.data());
         from_python(slope.data(), m_, q_, s.slope.data());
         from_python(direction.data(), m_, q_, s.direction.data());
-        from_python(R.data(), n_, q_, s.R.data());
-        from_python(residual.data(), n_, q_, s.residual.data());
-        std::copy_n(alpha.data(), q_, s.alpha.begin());
-        std::copy_n(alpha_slope.data(), q_, s.alpha_slope.begin());
+        from_python(R.data(), n_, outputs_, s.R.data());
+        from_python(residual.data(), n_, outputs_, s.residual.data());
+        std::copy_n(alpha.data(), outputs_, s.alpha.begin());
+        std::copy_n(alpha_slope.data(), outputs_, s.alpha_slope.begin());
         double *pt = out_t.data(), *pv = out_value.data(), *ph = out_h.data(), *pr = out_reach.data();
         double *pc = out_counts.data(), *pa = out_alpha.data(), *pas = out_alpha_slope.data();
         double *pz = out_z.data(), *ps = out_slope.data(), *pd = out_direction.data();
@@ -150,19 +165,19 @@ class PyStepper {
                 while (done < max_steps && s.t < until) {
                     stepper_->step();
                     ++done;
-                    const size_t cols = size_t(m_) * q_, rows = size_t(n_) * q_;
+                    const size_t cols = size_t(m_) * q_, rows = size_t(n_) * outputs_;
                     pt[done] = s.t, pv[done] = s.value, ph[done] = s.h, pr[done] = s.reach;
                     pc[4 * done] = double(s.gradients), pc[4 * done + 1] = double(s.products);
                     pc[4 * done + 2] = s.rate, pc[4 * done + 3] = s.age;
-                    std::copy_n(s.alpha.begin(), q_, pa + done * q_);
-                    std::copy_n(s.alpha_slope.begin(), q_, pas + done * q_);
+                    std::copy_n(s.alpha.begin(), outputs_, pa + done * outputs_);
+                    std::copy_n(s.alpha_slope.begin(), outputs_, pas + done * outputs_);
                     to_python(s.z.data(), m_, q_, pz + done * cols);
                     to_python(s.slope.data(), m_, q_, ps + done * cols);
                     to_python(s.direction.data(), m_, q_, pd + done * cols);
                     if (keep_rows) {
                         stepper_->update_rows();
-                        to_python(s.R.data(), n_, q_, pR + done * rows);
-                        to_python(s.residual.data(), n_, q_, pres + done * rows);
+                        to_python(s.R.data(), n_, outputs_, pR + done * rows);
+                        to_python(s.residual.data(), n_, outputs_, pres + done * rows);
                     }
                 }
             } catch (const bregpath::Unstable& e) {
@@ -172,8 +187,8 @@ class PyStepper {
             }
             if (!keep_rows) {
                 stepper_->update_rows();
-                to_python(s.R.data(), n_, q_, pR);
-                to_python(s.residual.data(), n_, q_, pres);
+                to_python(s.R.data(), n_, outputs_, pR);
+                to_python(s.residual.data(), n_, outputs_, pres);
             }
         }
         return nb::make_tuple(done, trouble, largest);
@@ -189,7 +204,7 @@ class PyStepper {
         std::vector<double> inside(cols);
         for (long t = 0; t < times; ++t) {
             from_python(pb + t * cols, m_, q_, inside.data());
-            result[t] = stepper_->value(pa + t * q_, inside.data());
+            result[t] = stepper_->value(pa + t * outputs_, inside.data());
         }
     }
 
@@ -199,8 +214,9 @@ class PyStepper {
         bregpath::Columns x{};
         x.n = n_, x.k = m_;
         if (dense_) {
-            require(long(dense_->shape(0)) == n_ && int(dense_->shape(1)) == m_, "the dense block has a wrong shape");
-            for (int j = 0; j < m_; ++j) pointers_.push_back(dense_->data() + size_t(j) * n_);
+            require(long(dense_->shape(0)) == n_, "the dense block has a wrong shape");
+            x.k = int(dense_->shape(1));
+            for (int j = 0; j < x.k; ++j) pointers_.push_back(dense_->data() + size_t(j) * n_);
             x.dense = pointers_.data();
             return x;
         }
@@ -209,11 +225,12 @@ class PyStepper {
             return x;
         }
         require(values_ && indices_ && indptr && center && scale, "a sparse block needs all of its parts");
-        require(int(indptr->shape(0)) == m_ + 1 && int(center->shape(0)) == m_ && int(scale->shape(0)) == m_,
+        x.k = int(indptr->shape(0)) - 1;
+        require(int(center->shape(0)) == x.k && int(scale->shape(0)) == x.k,
                 "the parts of a sparse block differ in length");
-        center_.assign(center->data(), center->data() + m_);
-        scale_.assign(scale->data(), scale->data() + m_);
-        for (int j = 0; j < m_; ++j) {
+        center_.assign(center->data(), center->data() + x.k);
+        scale_.assign(scale->data(), scale->data() + x.k);
+        for (int j = 0; j < x.k; ++j) {
             const int64_t begin = indptr->data()[j];
             pointers_.push_back(values_->data() + begin);
             rows_.push_back(indices_->data() + begin);
@@ -222,6 +239,35 @@ class PyStepper {
         x.values = pointers_.data(), x.rows = rows_.data(), x.counts = counts_.data();
         x.center = center_.data(), x.scale = scale_.data();
         return x;
+    }
+
+    // y holds all rows of the first node, then those of the second, and so on.
+    std::unique_ptr<bregpath::Rows> graph_rows(const bregpath::Data& data, const IndexMatrix& source,
+                                               const IndexMatrix& target, const Index64& states,
+                                               const bregpath::Columns& features) const {
+        const size_t places = source.shape(1);
+        require(int(source.shape(0)) == m_ && int(target.shape(0)) == m_ && target.shape(1) == places && q_ == 1,
+                "the places of the coefficients have a wrong shape");
+        require(y_.shape(0) == states.shape(0) * size_t(n_), "y has a wrong length");
+        std::vector<bregpath::GraphRows::Node> nodes;
+        int first = 0;
+        for (size_t d = 0; d < states.shape(0); ++d) {
+            const int count = int(states.data()[d]);
+            nodes.push_back({first, count, data});
+            nodes.back().data.q = count;
+            nodes.back().data.y = y_.data() + d * size_t(n_);
+            first += count;
+        }
+        const auto checked = [&](const IndexMatrix& from, int limit) {
+            std::vector<int> to;
+            for (size_t i = 0; i < places * size_t(m_); ++i) {
+                require(from.data()[i] >= 0 && from.data()[i] < limit, "a coefficient has a place out of range");
+                to.push_back(int(from.data()[i]));
+            }
+            return to;
+        };
+        return std::make_unique<bregpath::GraphRows>(kernels, std::move(nodes), features, checked(source, features.k),
+                                                     checked(target, first), int(places));
     }
 
     // Callbacks hold the interpreter lock while they run; arrays cross the border as (n, q).
@@ -271,7 +317,7 @@ class PyStepper {
     std::optional<nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>> gram_array_;
     std::optional<Vector> gram_mean_, gram_target_;
     long n_;
-    int m_, q_;
+    int m_, q_, outputs_;  // columns, coefficients of each, unpenalised parameters
     Vector y_, w_;
     std::optional<FortranMatrix> dense_;
     std::optional<Vector> values_;
@@ -320,14 +366,16 @@ NB_MODULE(_core, m) {
                       std::optional<Vector>, std::optional<Index32>, std::optional<Index64>, std::optional<Vector>,
                       std::optional<Vector>, std::optional<nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>>,
                       std::optional<Vector>, std::optional<Vector>, double, double, std::optional<nb::callable>,
-                      std::optional<nb::callable>>(),
+                      std::optional<nb::callable>, std::optional<IndexMatrix>, std::optional<IndexMatrix>,
+                      std::optional<Index64>>(),
              nb::kw_only(), nb::arg("loss"), nb::arg("parameter"), nb::arg("y"), nb::arg("w"),
              nb::arg("offset").none(), nb::arg("weights"), nb::arg("lower"), nb::arg("upper"),
              nb::arg("groups").none(), nb::arg("kappa"), nb::arg("fit_intercept"), nb::arg("fixed_step"),
              nb::arg("tol"), nb::arg("dense").none(), nb::arg("values").none(), nb::arg("indices").none(),
              nb::arg("indptr").none(), nb::arg("center").none(), nb::arg("scale").none(),
              nb::arg("gram").none(), nb::arg("gram_mean").none(), nb::arg("gram_target").none(), nb::arg("y_mean"),
-             nb::arg("y_square"), nb::arg("user_evaluate").none(), nb::arg("user_bend").none())
+             nb::arg("y_square"), nb::arg("user_evaluate").none(), nb::arg("user_bend").none(),
+             nb::arg("source").none(), nb::arg("target").none(), nb::arg("node_states").none())
         .def("advance", &PyStepper::advance)
         .def("values", &PyStepper::values);
 }

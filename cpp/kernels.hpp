@@ -16,7 +16,7 @@
 namespace bregpath {
 
 // `user` losses are evaluated by callbacks of the stepper, never by a kernel.
-enum class Loss : int { gaussian = 0, logistic = 1, poisson = 2, huber = 3, multinomial = 4, user = 5 };
+enum class Loss : int { gaussian = 0, logistic = 1, poisson = 2, huber = 3, multinomial = 4, user = 5, flow = 6 };
 
 // Columns of a design: dense ones by their addresses, or sparse ones (CSC) with implicit centring and scaling.
 struct Columns {

@@ -149,6 +149,19 @@ double huber_rows(const Data& d, long i0, long m, const double* eta, double* r, 
     return value;
 }
 
+// Minimum probability flow of one spin: exp(-y eta / 2).
+double flow_rows(const Data& d, long i0, long m, const double* eta, double* r, bool want) {
+    const double *y = d.y + i0, *w = d.w + i0;
+    double value = 0.0;
+#pragma omp simd reduction(+ : value)
+    for (long i = 0; i < m; ++i) {
+        const double e = w[i] * fast_exp(-0.5 * y[i] * eta[i]);
+        r[i] = -0.5 * y[i] * e;
+        value += e;
+    }
+    return want ? value : 0.0;
+}
+
 // Softmax over outputs; eta and r have stride n between outputs, the probabilities are left in r.
 void softmax_rows(int q, long m, long stride, const double* eta, double* top, double* sum, double* r) {
     for (long i = 0; i < m; ++i) top[i] = eta[i], sum[i] = 0.0;
@@ -196,6 +209,7 @@ double loss_rows(const Data& d, long i0, long m, long n, const double* eta, doub
         case Loss::poisson: return poisson_rows(d, i0, m, eta, r, want);
         case Loss::huber: return huber_rows(d, i0, m, eta, r, want);
         case Loss::multinomial: return multinomial_rows(d, i0, m, n, eta, r, want);
+        case Loss::flow: return flow_rows(d, i0, m, eta, r, want);
         case Loss::user: break;
     }
     return 0.0;
@@ -375,6 +389,10 @@ void curvature(const Data& d, long n, const double* eta, double* h) {
             const double e = fast_exp(-absolute(eta[i]));
             h[i] = d.w[i] * e / ((1.0 + e) * (1.0 + e));
         }
+    }
+    if (d.loss == Loss::flow) {
+#pragma omp simd
+        for (long i = 0; i < n; ++i) h[i] = 0.25 * d.w[i] * fast_exp(-0.5 * d.y[i] * eta[i]);
     }
     if (d.loss == Loss::poisson) {
 #pragma omp simd

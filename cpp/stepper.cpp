@@ -10,7 +10,7 @@ namespace bregpath {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kRateShare = 0.05, kSafety = 0.8, kRateMargin = 1.15, kRounding = 1e-12;
+constexpr double kRateShare = 0.05, kEntryShare = 0.05, kSafety = 0.8, kRateMargin = 1.15, kRounding = 1e-12;
 constexpr int kMaxStages = 200, kRateSteps = 5, kBisections = 60;
 
 // Coefficients of the Runge-Kutta-Chebyshev method; see _kernels/chebyshev.py.
@@ -167,51 +167,36 @@ void Penalty::close(std::vector<char>& columns) const {
 
 // --- the stepper -----------------------------------------------------------------------------------------------
 
-Stepper::Stepper(const Kernels* kernels, const Data& data, const Columns& columns, Penalty penalty, double kappa,
-                 bool fit_intercept, double fixed_step, double tol, const Gram& gram, UserLoss user)
-    : k_(kernels), data_(data), columns_(columns), penalty_(std::move(penalty)), gram_(gram), user_(std::move(user)), kappa_(kappa),
-      fixed_(fixed_step), tol_(tol), intercept_(fit_intercept), n_(columns.n), m_(columns.k), q_(data.q) {
-    const size_t rows = size_t(n_) * q_, cols = size_t(m_) * q_;
+Stepper::Stepper(const Kernels* kernels, std::unique_ptr<Rows> rows, Penalty penalty, double kappa, bool fit_intercept,
+                 double fixed_step, double tol)
+    : k_(kernels), rows_(std::move(rows)), penalty_(std::move(penalty)), kappa_(kappa), fixed_(fixed_step), tol_(tol),
+      intercept_(fit_intercept), n_(rows_->n), m_(penalty_.m), q_(penalty_.q), a_count_(rows_->n_alpha) {
+    const size_t size = rows_->size, cols = size_t(m_) * q_;
     penalty_.prepare();
     for (int j = 0; j < m_; ++j) everything_.push_back(j);
     for (auto* v : {&state.alpha, &state.alpha_slope, &next_.alpha, &next_.alpha_slope, &alpha1_, &alpha2_, &speed_})
-        v->assign(q_, 0.0);
+        v->assign(a_count_, 0.0);
     for (auto* v : {&state.z, &state.slope, &state.direction, &next_.z, &next_.slope, &next_.direction, &entry_now_,
                     &entry_then_, &moved_, &beta_, &g_, &v_, &a_, &b_, &z_live_, &slope_live_, &z1_, &z2_})
         v->assign(cols, 0.0);
-    state.R.assign(rows, 0.0), state.residual.assign(rows, 0.0);
-    if (gram_.matrix) {
-        for (auto* v : {&state.beta_integral, &next_.beta_integral, &integral1_, &integral2_, &beta0_})
-            v->assign(m_ + 1, 0.0);
-        over_all_.assign(2 * size_t(m_), 0.0), pair_.assign(2 * size_t(m_), 0.0), position_.assign(m_, -1);
-        R_base_.assign(rows, 0.0), u_.assign(2 * rows, 0.0);
-        y_.assign(data_.y, data_.y + n_);
-        for (long i = 0; data_.offset && i < n_; ++i) y_[i] -= data_.offset[i];
-    } else {
-        for (auto* v : {&state.eta, &next_.R, &next_.residual, &next_.eta, &r_, &h_, &u_, &dR_, &R1_, &R2_})
-            v->assign(rows, 0.0);
-    }
+    for (auto* v : {&state.R, &state.residual, &state.eta, &next_.R, &next_.residual, &next_.eta, &r_, &dR_, &R1_, &R2_})
+        v->assign(size, 0.0);
 }
 
-Columns Stepper::take(const std::vector<int>& index) {
-    Columns x = columns_;
-    x.k = int(index.size());
-    if (columns_.dense) {
-        dense_.resize(index.size());
-        for (size_t c = 0; c < index.size(); ++c) dense_[c] = columns_.dense[index[c]];
-        x.dense = dense_.data();
-        return x;
-    }
-    values_.resize(index.size()), rows_.resize(index.size()), counts_.resize(index.size());
-    center_.resize(index.size()), scale_.resize(index.size());
-    for (size_t c = 0; c < index.size(); ++c) {
-        const int j = index[c];
-        values_[c] = columns_.values[j], rows_[c] = columns_.rows[j], counts_[c] = columns_.counts[j];
-        center_[c] = columns_.center[j], scale_[c] = columns_.scale[j];
-    }
-    x.values = values_.data(), x.rows = rows_.data(), x.counts = counts_.data();
-    x.center = center_.data(), x.scale = scale_.data();
-    return x;
+Stepper::Stepper(const Kernels* kernels, std::unique_ptr<RegressionRows> rows, Penalty penalty, double kappa,
+                 bool fit_intercept, double fixed_step, double tol, const Gram& gram)
+    : Stepper(kernels, std::unique_ptr<Rows>(std::move(rows)), std::move(penalty), kappa, fit_intercept, fixed_step,
+              tol) {
+    gram_ = gram;
+    regression_ = static_cast<RegressionRows*>(rows_.get());
+    for (auto* v : {&state.eta, &next_.eta, &r_, &dR_, &R1_, &R2_}) std::vector<double>().swap(*v);
+    for (auto* v : {&state.beta_integral, &next_.beta_integral, &integral1_, &integral2_, &beta0_})
+        v->assign(m_ + 1, 0.0);
+    over_all_.assign(2 * size_t(m_), 0.0), pair_.assign(2 * size_t(m_), 0.0), position_.assign(m_, -1);
+    R_base_.assign(n_, 0.0), u_.assign(2 * size_t(n_), 0.0);
+    const Data& data = regression_->data();
+    y_.assign(data.y, data.y + n_);
+    for (long i = 0; data.offset && i < n_; ++i) y_[i] -= data.offset[i];
 }
 
 // Gram matrix times coefficients of the `live` columns (`count` sets of them), on the rows of all columns.
@@ -262,11 +247,8 @@ void Stepper::gather(const std::vector<int>& index, const std::vector<double>& f
 }
 
 void Stepper::alpha_slope(const double* residual, double* out) const {
-    for (int l = 0; l < q_; ++l) {
-        double sum = 0;
-        for (long i = 0; i < n_; ++i) sum += residual[l * n_ + i];
-        out[l] = intercept_ ? -kappa_ * sum : 0.0;
-    }
+    rows_->totals(residual, out);
+    for (int l = 0; l < a_count_; ++l) out[l] *= intercept_ ? -kappa_ : 0.0;
 }
 
 bool Stepper::above_rounding(double value) const {
@@ -296,12 +278,11 @@ void Stepper::begin() {
     const auto index = active(state.z, entry_now_);
     gather(index, state.z, z_live_);
     penalty_.primal(index, z_live_.data(), kappa_, beta_.data());
-    k_->predict(take(index), data_, state.alpha.data(), beta_.data(), state.eta.data());
+    rows_->predict(index, state.alpha.data(), beta_.data(), state.eta.data());
 }
 
 void Stepper::update_rows() {
-    const bool has_rows = columns_.dense || columns_.values;
-    if (!gram_.matrix || !has_rows) return;
+    if (!gram_.matrix || !regression_->has_columns()) return;
     penalty_.entry(everything_, state.z.data(), entry_now_.data());
     std::vector<int> index;
     for (int j = 0; j < m_; ++j)
@@ -310,30 +291,20 @@ void Stepper::update_rows() {
     gather(index, state.z, z_live_);
     penalty_.primal(index, z_live_.data(), kappa_, pair_.data());
     for (size_t c = 0; c < k; ++c) pair_[k + c] = state.beta_integral[index[c]];
-    Data plain{};
-    plain.q = 2;
     const double start[2] = {state.alpha[0], state.alpha_integral};
-    k_->predict(take(index), plain, start, pair_.data(), u_.data());
-    const double past = state.t - t_base_;
+    regression_->products(index, 2, start, pair_.data(), u_.data());
+    const double past = state.t - t_base_, *w = regression_->data().w;
     for (long i = 0; i < n_; ++i) {
-        state.residual[i] = data_.w[i] * (u_[i] - y_[i]);
-        state.R[i] = R_base_[i] + data_.w[i] * (u_[n_ + i] - y_[i] * past);
+        state.residual[i] = w[i] * (u_[i] - y_[i]);
+        state.R[i] = R_base_[i] + w[i] * (u_[n_ + i] - y_[i] * past);
     }
 }
 
 // Loss and slopes of the live columns and the intercept (into g_, negated, and `slope`); rows only without a Gram matrix.
 double Stepper::evaluate(const std::vector<int>& live, const double* alpha, const double* beta, double* eta, double* r,
                          double* slope, bool want_value) {
-    if (user_.evaluate) {
-        const Columns x = take(live);
-        k_->predict(x, data_, alpha, beta, eta);
-        const double value = user_.evaluate(eta, r);
-        k_->dots(x, q_, r, r, g_.data(), b_.data());
-        alpha_slope(r, slope);
-        return value;
-    }
     if (!gram_.matrix) {
-        const double value = k_->gradient(take(live), data_, alpha, beta, eta, r, g_.data(), want_value);
+        const double value = rows_->gradient(live, alpha, beta, eta, r, g_.data(), want_value);
         alpha_slope(r, slope);
         return value;
     }
@@ -360,17 +331,8 @@ double Stepper::value(const double* alpha, const double* beta) {
             }
     for (int l = 0; l < q_; ++l)
         for (size_t c = 0; c < used.size(); ++c) beta_[l * used.size() + c] = beta[size_t(l) * m_ + used[c]];
-    if (gram_.matrix || user_.evaluate)
-        return evaluate(used, alpha, beta_.data(), next_.eta.data(), r_.data(), speed_.data(), true);
-    k_->predict(take(used), data_, alpha, beta_.data(), next_.eta.data());
-    // The predictor as the offset of a design without columns: the loss alone.
-    Data rows = data_;
-    rows.offset = next_.eta.data();
-    const double* no_column = nullptr;
-    Columns none{};
-    none.n = n_, none.dense = &no_column;
-    const std::vector<double> zero(q_, 0.0);
-    return k_->gradient(none, rows, zero.data(), nullptr, u_.data(), r_.data(), nullptr, true);
+    if (gram_.matrix) return evaluate(used, alpha, beta_.data(), nullptr, nullptr, speed_.data(), true);
+    return rows_->value(used, alpha, beta_.data(), next_.eta.data(), r_.data());
 }
 
 void Stepper::step() {
@@ -403,7 +365,7 @@ void Stepper::fixed_step() {
     } else {
         for (size_t i = 0; i < state.R.size(); ++i) next_.R[i] = state.R[i] + h * state.residual[i];
     }
-    for (int l = 0; l < q_; ++l) next_.alpha[l] = state.alpha[l] + h * state.alpha_slope[l];
+    for (int l = 0; l < a_count_; ++l) next_.alpha[l] = state.alpha[l] + h * state.alpha_slope[l];
     for (size_t i = 0; i < state.z.size(); ++i) next_.z[i] = state.z[i] + h * state.slope[i];
     const auto live = active(next_.z, entry_then_);
     gather(live, next_.z, z1_);
@@ -430,7 +392,7 @@ void Stepper::fixed_step() {
     commit();
 }
 
-// Shorten a step to end just after the first expected entry, and tell which columns enter.
+// Shorten a step to end just after the first few expected entries, and tell which columns enter.
 double Stepper::shorten_to_entry(double h, double slack, std::vector<char>& entering) {
     const size_t size = state.z.size();
     const auto look = [&](double length) {
@@ -438,12 +400,17 @@ double Stepper::shorten_to_entry(double h, double slack, std::vector<char>& ente
         penalty_.entry(everything_, moved_.data(), entry_then_.data());
     };
     look(h);
-    double first = kInfinity;
-    for (size_t i = 0; i < size; ++i)
+    std::vector<double> shares;
+    long active = 0;
+    for (size_t i = 0; i < size; ++i) {
+        active += entry_now_[i] < 0;
         if (entry_now_[i] >= 0 && entry_then_[i] < 0)
-            first = std::min(first, entry_now_[i] / (entry_now_[i] - entry_then_[i]));
-    if (first < kInfinity) {
-        h = std::min(h, h * first + slack);
+            shares.push_back(entry_now_[i] / (entry_now_[i] - entry_then_[i]));
+    }
+    if (!shares.empty()) {
+        const size_t together = std::min(size_t(kEntryShare * double(active)), shares.size() - 1);
+        std::nth_element(shares.begin(), shares.begin() + together, shares.end());
+        h = std::min(h, h * shares[together] + slack);
         look(h);
     }
     std::fill(entering.begin(), entering.end(), 0);
@@ -531,12 +498,12 @@ void Stepper::adaptive_step() {
 
 bool Stepper::chebyshev_step(double h, int stages, const std::vector<int>& live) {
     const Stages& c = stages_of(stages);
-    const size_t k = live.size(), size = k * q_, rows = gram_.matrix ? 0 : size_t(n_) * q_;
+    const size_t k = live.size(), size = k * q_, rows = gram_.matrix ? 0 : size_t(rows_->size);
     gather(live, state.z, z_live_);
     gather(live, state.slope, slope_live_);
     alpha2_ = state.alpha;
     std::copy_n(z_live_.begin(), size, z2_.begin());
-    for (int l = 0; l < q_; ++l) alpha1_[l] = state.alpha[l] + c.first * h * state.alpha_slope[l];
+    for (int l = 0; l < a_count_; ++l) alpha1_[l] = state.alpha[l] + c.first * h * state.alpha_slope[l];
     for (size_t i = 0; i < size; ++i) z1_[i] = z_live_[i] + c.first * h * slope_live_[i];
     if (gram_.matrix) {  // integrals of (beta, alpha) over the step
         penalty_.primal(live, z_live_.data(), kappa_, beta0_.data());
@@ -552,7 +519,7 @@ bool Stepper::chebyshev_step(double h, int stages, const std::vector<int>& live)
         evaluate(live, alpha1_.data(), beta_.data(), next_.eta.data(), r_.data(), speed_.data(), false);
         double finite = 0;
         for (size_t i = 0; i < size; ++i) finite += g_[i];
-        for (int l = 0; l < q_; ++l) finite += speed_[l];
+        for (int l = 0; l < a_count_; ++l) finite += speed_[l];
         if (!std::isfinite(finite)) return false;
         const double keep = 1 - c.mu[j] - c.nu[j];
         if (gram_.matrix) {
@@ -568,7 +535,7 @@ bool Stepper::chebyshev_step(double h, int stages, const std::vector<int>& live)
             k_->combine(long(rows), cr, ar, R2_.data());
             std::swap(R1_, R2_);
         }
-        for (int l = 0; l < q_; ++l)
+        for (int l = 0; l < a_count_; ++l)
             alpha2_[l] = keep * state.alpha[l] + c.mu[j] * alpha1_[l] + c.nu[j] * alpha2_[l] +
                          h * (c.mu1[j] * speed_[l] + c.gamma[j] * state.alpha_slope[l]);
         // The new stage overwrites the one before the last.
@@ -607,7 +574,7 @@ void Stepper::finish(const std::vector<int>& live, double h) {
                 rest.push_back(j);
         }
         for (size_t i = 0; i < state.R.size(); ++i) dR_[i] = next_.R[i] - state.R[i];
-        k_->dots(take(rest), q_, dR_.data(), next_.residual.data(), a_.data(), b_.data());
+        rows_->dots(rest, dR_.data(), next_.residual.data(), a_.data(), b_.data());
         for (int l = 0; l < q_; ++l)
             for (size_t c = 0; c < rest.size(); ++c) {
                 const size_t i = size_t(l) * m_ + rest[c];
@@ -640,13 +607,14 @@ double Stepper::error(double h, const std::vector<int>& live) {
     penalty_.entry(live, z1_.data(), z2_.data());
     double worst = 0, largest = 0;
     for (size_t i = 0; i < k * q_; ++i) largest = std::max(largest, std::abs(beta_[i]));
-    for (int l = 0; l < q_; ++l) {
+    for (int l = 0; l < q_; ++l)
         for (size_t c = 0; c < k; ++c) {
             const size_t i = l * k + c;
             if (!(entry_now_[size_t(l) * m_ + live[c]] < 0 || z2_[i] < 0)) continue;
             const double e = 0.8 * (z_live_[i] - z1_[i]) + 0.4 * h * (slope_live_[i] - g_[i]);
             worst = std::max(worst, kappa_ * std::abs(e));
         }
+    for (int l = 0; l < a_count_; ++l) {
         const double e =
             0.8 * (state.alpha[l] - next_.alpha[l]) + 0.4 * h * (state.alpha_slope[l] + next_.alpha_slope[l]);
         worst = std::max(worst, std::abs(e));
@@ -660,7 +628,7 @@ double Stepper::curvature_rate(std::vector<char> columns, int iterations, std::v
     for (int j = 0; j < m_; ++j)
         if (columns[j]) index.push_back(j);
     const size_t size = index.size() * q_;
-    if (!gram_.matrix && !user_.bend) k_->curvature(data_, n_, state.eta.data(), h_.data());
+    if (!gram_.matrix) rows_->bend_at(state.eta.data());
     gather(index, direction, v_);
     double largest = 1e-3, rate = 0;
     for (size_t i = 0; i < size; ++i) largest = std::max(largest, std::abs(v_[i]));
@@ -669,9 +637,9 @@ double Stepper::curvature_rate(std::vector<char> columns, int iterations, std::v
             double& v = v_[l * index.size() + c];
             if (v == 0) v = (state.slope[size_t(l) * m_ + index[c]] < 0 ? -0.1 : 0.1) * largest;
         }
-    std::vector<double> v0(q_, 0.1 * largest), g0(q_);
+    std::vector<double> v0(a_count_, 0.1 * largest), g0(a_count_);
     for (int k = 0; k < iterations; ++k) {
-        const double norm = std::sqrt(norm2(v_, size) + norm2(v0, q_));
+        const double norm = std::sqrt(norm2(v_, size) + norm2(v0, a_count_));
         if (!(norm > 0)) break;
         for (size_t i = 0; i < size; ++i) v_[i] /= norm;
         for (auto& v : v0) v /= norm;
@@ -682,23 +650,12 @@ double Stepper::curvature_rate(std::vector<char> columns, int iterations, std::v
                 g_[i] += v0[0] * gram_.mean[index[i]];
                 g0[0] += v_[i] * gram_.mean[index[i]];
             }
-        } else if (user_.bend) {
-            const Columns x = take(index);
-            Data plain = data_;
-            plain.offset = nullptr;
-            k_->predict(x, plain, v0.data(), v_.data(), u_.data());
-            user_.bend(state.eta.data(), u_.data());
-            k_->dots(x, q_, u_.data(), u_.data(), g_.data(), b_.data());
-            for (int l = 0; l < q_; ++l) {
-                g0[l] = 0;
-                for (long i = 0; i < n_; ++i) g0[l] += u_[l * n_ + i];
-            }
         } else {
-            k_->bend(take(index), data_, h_.data(), v0.data(), v_.data(), u_.data(), g_.data(), g0.data());
+            rows_->bend(index, v0.data(), v_.data(), g_.data(), g0.data());
         }
         std::copy_n(g_.begin(), size, v_.begin());
-        for (int l = 0; l < q_; ++l) v0[l] = intercept_ ? g0[l] : 0.0;
-        rate = std::sqrt(norm2(v_, size) + norm2(v0, q_));
+        for (int l = 0; l < a_count_; ++l) v0[l] = intercept_ ? g0[l] : 0.0;
+        rate = std::sqrt(norm2(v_, size) + norm2(v0, a_count_));
     }
     std::fill(direction.begin(), direction.end(), 0.0);
     for (int l = 0; l < q_; ++l)

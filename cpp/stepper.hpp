@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
+#include <memory>
 #include <vector>
 
-#include "kernels.hpp"
+#include "rows.hpp"
 
 namespace bregpath {
 
@@ -54,12 +54,6 @@ struct Gram {
     double y_mean = 0, y_square = 0;
 };
 
-// A loss written in Python, on whole vectors: its value and residual at eta, and its curvature applied to u (in place).
-struct UserLoss {
-    std::function<double(const double* eta, double* r)> evaluate;
-    std::function<void(const double* eta, double* u)> bend;
-};
-
 struct Unstable {
     double t, largest;
 };
@@ -69,8 +63,11 @@ struct Stalled {
 
 class Stepper {
    public:
-    Stepper(const Kernels* kernels, const Data& data, const Columns& columns, Penalty penalty, double kappa,
-            bool fit_intercept, double fixed_step, double tol, const Gram& gram, UserLoss user = {});
+    Stepper(const Kernels* kernels, std::unique_ptr<Rows> rows, Penalty penalty, double kappa, bool fit_intercept,
+            double fixed_step, double tol);
+    // Squared loss: the Gram matrix stands for the rows, which may be absent.
+    Stepper(const Kernels* kernels, std::unique_ptr<RegressionRows> rows, Penalty penalty, double kappa,
+            bool fit_intercept, double fixed_step, double tol, const Gram& gram);
 
     State state;
     void begin();        // after a new state was set
@@ -95,22 +92,20 @@ class Stepper {
     double error(double h, const std::vector<int>& live);
     double curvature_rate(std::vector<char> columns, int iterations, std::vector<double>& direction);
     double shorten_to_entry(double h, double slack, std::vector<char>& entering);
-    Columns take(const std::vector<int>& index);
     void alpha_slope(const double* residual, double* out) const;
     bool has_many_new(const std::vector<char>& started) const;
     void gather(const std::vector<int>& index, const std::vector<double>& from, std::vector<double>& to) const;
     bool above_rounding(double value) const;
 
     const Kernels* k_;
-    Data data_;
-    Columns columns_;
+    std::unique_ptr<Rows> rows_;
+    RegressionRows* regression_ = nullptr;  // the same, where there is a Gram matrix
     Penalty penalty_;
     Gram gram_;
-    UserLoss user_;
     double kappa_, fixed_, tol_;
     bool intercept_;
     long n_;
-    int m_, q_;
+    int m_, q_, a_count_;  // columns, coefficients of each, unpenalised parameters
 
     State next_;
     double t_base_ = 0;
@@ -118,12 +113,8 @@ class Stepper {
     std::vector<int> used_, position_, everything_;
     std::size_t room_ = 0;
     std::vector<const double*> gram_pointers_;
-    std::vector<double> entry_now_, entry_then_, moved_, beta_, g_, r_, h_, v_, u_, a_, b_, dR_, z_live_, slope_live_;
+    std::vector<double> entry_now_, entry_then_, moved_, beta_, g_, r_, v_, u_, a_, b_, dR_, z_live_, slope_live_;
     std::vector<double> z1_, z2_, R1_, R2_, alpha1_, alpha2_;
-    std::vector<const double*> dense_, values_;
-    std::vector<const int32_t*> rows_;
-    std::vector<long> counts_;
-    std::vector<double> center_, scale_;
 };
 
 }  // namespace bregpath

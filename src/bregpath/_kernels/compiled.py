@@ -18,19 +18,19 @@ USER_LOSS = 5  # Loss::user of cpp/kernels.hpp
 
 def supports(system: System) -> bool:
     """Whether the compiled core can read the block; losses it does not know are called back."""
-    return system.gram is not None or system.block.layout in ("dense", "csc")
+    return system.gram is not None or system.block.layout in ("dense", "csc", "pairwise")
 
 
 def advance(system: System, knot: Knot, until: float, max_steps: int, keep_rows: bool) -> Steps:
     """See `reference.advance`; without ``keep_rows`` only the last ``R`` and ``residual`` are kept."""
-    m, q = knot.z.shape
-    n = len(knot.R)
+    m, c = knot.z.shape
+    n, q = knot.R.shape
     size = max_steps + 1
     rows = size if keep_rows else 1
     t, value, h, reach = np.empty((4, size))
     extra = np.zeros((size, 4))  # gradients, products, rate, age
     alpha, alpha_slope = np.empty((2, size, q))
-    z, slope, direction = np.empty((3, size, m, q))
+    z, slope, direction = np.empty((3, size, m, c))
     R, residual = np.empty((2, rows, n, q))
     extra[0, 2:] = knot.rate, knot.age
     t[0], value[0], h[0], reach[0] = knot.t, knot.value, knot.h, 0.0
@@ -83,24 +83,28 @@ def _stepper(system: System) -> Any:
 def _make_stepper(system: System) -> Any:
     problem, penalty, block = system.problem, system.penalty, system.block
     arrays = ("dense", "values", "indices", "indptr", "center", "scale", "gram", "gram_mean", "gram_target")
-    names = (*arrays, "user_evaluate", "user_bend")
+    names = (*arrays, "user_evaluate", "user_bend", "source", "target", "node_states")
     parts: dict[str, Any] = {**dict.fromkeys(names), "y_mean": 0.0, "y_square": 0.0, **block.arrays()}
     if system.gram is not None:
         parts.update(system.gram.arrays())
     groups = getattr(penalty, "groups", None)
-    number = problem.loss.number_in_core
-    if number is None:
+    number, y = problem.loss.number_in_core, problem.y
+    if block.layout == "pairwise":  # a regression a node, on the data of that node
+        number, y = problem.loss.node_loss_id, np.ravel(problem.y, order="F")
+        parts["node_states"] = np.asarray(problem.loss.node_states, dtype=np.int64)
+        parts.update(source=_integers(parts["source"]), target=_integers(parts["target"]))
+    elif number is None:
         parts.update(zip(("user_evaluate", "user_bend"), _callbacks(problem), strict=True))
     return _core.Stepper(
         loss=USER_LOSS if number is None else number,
         parameter=float(getattr(problem.loss, "threshold", 0.0)),
-        y=_floats(problem.y),
+        y=_floats(y),
         w=_floats(problem.w),
         offset=_floats(problem.offset) if problem.offset.any() else None,
         weights=_floats(penalty.weights),
         lower=_floats(penalty.lower),
         upper=_floats(penalty.upper),
-        groups=None if groups is None else np.ascontiguousarray(groups, dtype=np.int64),
+        groups=None if groups is None else _integers(groups),
         kappa=problem.kappa,
         fit_intercept=problem.fit_intercept,
         fixed_step=system.step or 0.0,
@@ -121,6 +125,10 @@ def _callbacks(problem: Any) -> tuple[Any, Any]:
         return 0.0
 
     return evaluate, bend
+
+
+def _integers(x: Array) -> Array:
+    return np.ascontiguousarray(x, dtype=np.int64)
 
 
 def _floats(x: Array) -> Array:

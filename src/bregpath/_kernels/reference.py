@@ -39,6 +39,7 @@ SAFETY = 0.8  # of the step that the error estimate allows
 RATE_MARGIN = 1.15  # of the power iteration, which approaches the largest curvature from below
 RATE_STEPS = 5  # between two power iterations ...
 RATE_SHARE = 0.05  # ... unless more than this share of columns is new
+ENTRY_SHARE = 0.05  # of the active coordinates that may enter in one step
 ROUNDING = 1e-12  # a rise of the loss below this fraction of it is rounding
 
 
@@ -258,15 +259,17 @@ def _adaptive_step(system: System, knot: Knot) -> Knot:
 
 
 def _not_far_beyond_entry(penalty: Any, knot: Knot, h: float, slack: float) -> tuple[float, BoolArray]:
-    """Shorten a step to end just after the first expected entry, and tell which columns enter.
+    """Shorten a step to end just after the first few expected entries, and tell which columns enter.
 
-    An entry bends the path; a step that ends soon after it is rarely rejected.
+    An entry bends the path; a step that ends soon after it is rarely rejected. Among many active coefficients a few
+    more do not matter.
     """
     now, then = penalty.entry(knot.z), penalty.entry(knot.z + h * knot.slope)
     entering = (now >= 0) & (then < 0)
     if entering.any():
-        first = h * float(np.min(now[entering] / (now[entering] - then[entering])))
-        h = min(h, first + slack)
+        together = int(ENTRY_SHARE * np.count_nonzero(now < 0))
+        shares = np.sort(now[entering] / (now[entering] - then[entering]))
+        h = min(h, h * float(shares[min(together, len(shares) - 1)]) + slack)
         entering = (now >= 0) & (penalty.entry(knot.z + h * knot.slope) < 0)
     return h, np.any(entering, axis=1)
 

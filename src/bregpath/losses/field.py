@@ -43,6 +43,11 @@ class FieldCompositeLoss(AbstractLoss):
         self.starts = np.concatenate([[0], np.cumsum(self.n_states)])
         self.n_outputs = int(self.starts[-1])
 
+    @property
+    def node_states(self) -> Array:
+        """Columns of the predictor of each node."""
+        return self.n_states
+
     def _nodes(self, eta: Array) -> list[Array]:
         """Views of the columns of each node."""
         return [eta[:, a:b] for a, b in zip(self.starts[:-1], self.starts[1:], strict=True)]

@@ -19,6 +19,11 @@ class _IsingLoss(AbstractLoss):
     def __init__(self, n_outputs: int = 1) -> None:
         self.n_outputs = n_outputs
 
+    @property
+    def node_states(self) -> Array:
+        """Columns of the predictor of each node."""
+        return np.ones(self.n_outputs, dtype=int)
+
     def null(self, y: Array, w: Array) -> Array:
         up = w @ (y > 0)
         return np.log(up / (1.0 - up))

@@ -1,0 +1,255 @@
+#include "rows.hpp"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace bregpath {
+
+namespace {
+// Rows of dense features that all nodes work on before the next: they stay in the cache.
+constexpr long kRowsTogether = 256;
+}  // namespace
+
+void Rows::totals(const double* r, double* out) const {
+    for (int l = 0; l < n_alpha; ++l) {
+        double sum = 0;
+        for (long i = 0; i < n; ++i) sum += r[l * n + i];
+        out[l] = sum;
+    }
+}
+
+// --- regression ------------------------------------------------------------------------------------------------
+
+RegressionRows::RegressionRows(const Kernels* kernels, const Data& data, const Columns& columns, UserLoss user)
+    : Rows(columns.n, data.q), k_(kernels), data_(data), columns_(columns), user_(std::move(user)) {
+    u_.assign(size, 0.0), h_.assign(size, 0.0), b_.assign(size_t(columns.k) * data.q, 0.0);
+}
+
+Columns RegressionRows::take(const Index& index) {
+    Columns x = columns_;
+    x.k = int(index.size());
+    if (columns_.dense) {
+        dense_.resize(index.size());
+        for (size_t c = 0; c < index.size(); ++c) dense_[c] = columns_.dense[index[c]];
+        x.dense = dense_.data();
+        return x;
+    }
+    values_.resize(index.size()), rows_.resize(index.size()), counts_.resize(index.size());
+    center_.resize(index.size()), scale_.resize(index.size());
+    for (size_t c = 0; c < index.size(); ++c) {
+        const int j = index[c];
+        values_[c] = columns_.values[j], rows_[c] = columns_.rows[j], counts_[c] = columns_.counts[j];
+        center_[c] = columns_.center[j], scale_[c] = columns_.scale[j];
+    }
+    x.values = values_.data(), x.rows = rows_.data(), x.counts = counts_.data();
+    x.center = center_.data(), x.scale = scale_.data();
+    return x;
+}
+
+double RegressionRows::gradient(const Index& index, const double* alpha, const double* beta, double* eta, double* r,
+                                double* g, bool want_value) {
+    const Columns x = take(index);
+    if (!user_.evaluate) return k_->gradient(x, data_, alpha, beta, eta, r, g, want_value);
+    k_->predict(x, data_, alpha, beta, eta);
+    const double value = user_.evaluate(eta, r);
+    k_->dots(x, data_.q, r, r, g, b_.data());
+    return value;
+}
+
+void RegressionRows::predict(const Index& index, const double* alpha, const double* beta, double* eta) {
+    k_->predict(take(index), data_, alpha, beta, eta);
+}
+
+double RegressionRows::value(const Index& index, const double* alpha, const double* beta, double* eta, double* r) {
+    k_->predict(take(index), data_, alpha, beta, eta);
+    if (user_.evaluate) return user_.evaluate(eta, r);
+    // The predictor as the offset of a design without columns: the loss alone.
+    Data rows = data_;
+    rows.offset = eta;
+    const double* no_column = nullptr;
+    Columns none{};
+    none.n = n, none.dense = &no_column;
+    const std::vector<double> zero(n_alpha, 0.0);
+    return k_->gradient(none, rows, zero.data(), nullptr, u_.data(), r, nullptr, true);
+}
+
+void RegressionRows::dots(const Index& index, const double* u, const double* v, double* a, double* b) {
+    k_->dots(take(index), data_.q, u, v, a, b);
+}
+
+void RegressionRows::bend_at(const double* eta) {
+    eta_ = eta;
+    if (!user_.bend) k_->curvature(data_, n, eta, h_.data());
+}
+
+void RegressionRows::bend(const Index& index, const double* v0, const double* v, double* g, double* g0) {
+    if (!user_.bend) {
+        k_->bend(take(index), data_, h_.data(), v0, v, u_.data(), g, g0);
+        return;
+    }
+    const Columns x = take(index);
+    Data plain = data_;
+    plain.offset = nullptr;
+    k_->predict(x, plain, v0, v, u_.data());
+    user_.bend(eta_, u_.data());
+    k_->dots(x, data_.q, u_.data(), u_.data(), g, b_.data());
+    totals(u_.data(), g0);
+}
+
+void RegressionRows::products(const Index& index, int count, const double* alpha, const double* beta, double* out) {
+    Data plain{};
+    plain.q = count;
+    k_->predict(take(index), plain, alpha, beta, out);
+}
+
+// --- graphs ----------------------------------------------------------------------------------------------------
+
+GraphRows::GraphRows(const Kernels* kernels, std::vector<Node> nodes, const Columns& features, std::vector<int> source,
+                     std::vector<int> target, int places)
+    : Rows(features.n, nodes.back().first + nodes.back().states), k_(kernels), nodes_(std::move(nodes)),
+      features_(features), source_(std::move(source)), target_(std::move(target)), places_(places) {
+    for (size_t d = 0; d < nodes_.size(); ++d) node_of_.insert(node_of_.end(), nodes_[d].states, int(d));
+    slot_.assign(nodes_.size() * size_t(features_.k), -1);
+    u_.assign(size, 0.0), h_.assign(size, 0.0);
+    Index everything;
+    for (size_t c = 0; c < source_.size() / places_; ++c) everything.push_back(int(c));
+    all_ = make_plan(everything);
+}
+
+GraphRows::Plan GraphRows::make_plan(const Index& index) {
+    Plan plan;
+    plan.index = index;
+    plan.features.resize(nodes_.size());
+    plan.place.resize(index.size() * places_);
+    for (size_t c = 0; c < plan.place.size(); ++c) {
+        const size_t i = size_t(index[c / places_]) * places_ + c % places_;
+        const int d = node_of_[target_[i]];
+        int& slot = slot_[size_t(d) * features_.k + source_[i]];
+        if (slot < 0) {
+            slot = int(plan.features[d].size());
+            plan.features[d].push_back(source_[i]);
+        }
+    }
+    plan.start.assign(1, 0);
+    for (size_t d = 0; d < nodes_.size(); ++d)
+        plan.start.push_back(plan.start[d] + long(plan.features[d].size()) * nodes_[d].states);
+    for (size_t c = 0; c < plan.place.size(); ++c) {
+        const size_t i = size_t(index[c / places_]) * places_ + c % places_;
+        const int d = node_of_[target_[i]];
+        const long output = target_[i] - nodes_[d].first;
+        plan.place[c] = plan.start[d] + output * long(plan.features[d].size()) +
+                        slot_[size_t(d) * features_.k + source_[i]];
+    }
+    for (size_t d = 0; d < nodes_.size(); ++d)
+        for (const int s : plan.features[d]) slot_[d * size_t(features_.k) + s] = -1;
+    return plan;
+}
+
+const GraphRows::Plan& GraphRows::plan_of(const Index& index) {
+    if (index.size() == all_.index.size()) return all_;
+    if (index != some_.index || some_.features.empty()) some_ = make_plan(index);
+    return some_;
+}
+
+void GraphRows::pack(const Plan& plan, const double* beta) {
+    packed_.assign(plan.start.back(), 0.0);
+    for (size_t c = 0; c < plan.place.size(); ++c) packed_[plan.place[c]] = beta[c / places_];
+}
+
+void GraphRows::unpack(const Plan& plan, const std::vector<double>& packed, double* out) const {
+    for (size_t c = 0; c < plan.place.size(); ++c) {
+        const double part = packed[plan.place[c]];
+        out[c / places_] = c % places_ ? out[c / places_] + part : part;
+    }
+}
+
+Columns GraphRows::columns_of(const std::vector<int>& features, long first_row, long rows) {
+    Columns x = features_;
+    x.n = rows, x.k = int(features.size());
+    pointers_.resize(features.size());
+    if (features_.dense) {
+        for (size_t c = 0; c < features.size(); ++c) pointers_[c] = features_.dense[features[c]] + first_row;
+        x.dense = pointers_.data();
+        return x;
+    }
+    rows_.resize(features.size()), counts_.resize(features.size());
+    center_.assign(features.size(), 0.0), scale_.assign(features.size(), 1.0);  // indicators are used as they are
+    for (size_t c = 0; c < features.size(); ++c) {
+        const int s = features[c];
+        pointers_[c] = features_.values[s], rows_[c] = features_.rows[s], counts_[c] = features_.counts[s];
+    }
+    x.values = pointers_.data(), x.rows = rows_.data(), x.counts = counts_.data();
+    x.center = center_.data(), x.scale = scale_.data();
+    return x;
+}
+
+double GraphRows::gradient(const Index& index, const double* alpha, const double* beta, double* eta, double* r,
+                           double* g, bool want_value) {
+    const Plan& plan = plan_of(index);
+    pack(plan, beta);
+    g_.assign(plan.start.back(), 0.0), part_.resize(plan.start.back());
+    double value = 0;
+    // Nodes of several states have sparse features and outputs n apart: all rows at once.
+    const long together = features_.dense ? kRowsTogether : n;
+    for (long i = 0; i < n; i += together) {
+        const long rows = std::min(together, n - i);
+        for (size_t d = 0; d < nodes_.size(); ++d) {
+            const Node& node = nodes_[d];
+            const long at = plan.start[d], first = node.first * n + i;
+            Data data = node.data;
+            data.y += i, data.w += i;
+            value += k_->gradient(columns_of(plan.features[d], i, rows), data, alpha + node.first, &packed_[at],
+                                  eta + first, r + first, &part_[at], want_value);
+            for (long c = at; c < plan.start[d + 1]; ++c) g_[c] += part_[c];
+        }
+    }
+    unpack(plan, g_, g);
+    return value;
+}
+
+void GraphRows::predict(const Index& index, const double* alpha, const double* beta, double* eta) {
+    const Plan& plan = plan_of(index);
+    pack(plan, beta);
+    for (size_t d = 0; d < nodes_.size(); ++d)
+        k_->predict(columns_of(plan.features[d], 0, n), nodes_[d].data, alpha + nodes_[d].first,
+                    &packed_[plan.start[d]], eta + nodes_[d].first * n);
+}
+
+double GraphRows::value(const Index& index, const double* alpha, const double* beta, double* eta, double* r) {
+    b_.resize(index.size());
+    return gradient(index, alpha, beta, eta, r, b_.data(), true);
+}
+
+void GraphRows::dots(const Index& index, const double* u, const double* v, double* a, double* b) {
+    // Most columns are asked for: all of them are computed, by a plan that is made once.
+    g_.resize(all_.start.back()), packed_.resize(all_.start.back());
+    for (size_t d = 0; d < nodes_.size(); ++d) {
+        const long first = nodes_[d].first * n, at = all_.start[d];
+        k_->dots(columns_of(all_.features[d], 0, n), nodes_[d].states, u + first, v + first, &g_[at], &packed_[at]);
+    }
+    for (size_t c = 0; c < index.size(); ++c) {
+        a[c] = b[c] = 0;
+        for (int place = 0; place < places_; ++place) {
+            const long at = all_.place[size_t(index[c]) * places_ + place];
+            a[c] += g_[at], b[c] += packed_[at];
+        }
+    }
+}
+
+void GraphRows::bend_at(const double* eta) {
+    for (const Node& node : nodes_) k_->curvature(node.data, n, eta + node.first * n, &h_[node.first * n]);
+}
+
+void GraphRows::bend(const Index& index, const double* v0, const double* v, double* g, double* g0) {
+    const Plan& plan = plan_of(index);
+    pack(plan, v);
+    g_.resize(plan.start.back());
+    for (size_t d = 0; d < nodes_.size(); ++d) {
+        const long first = nodes_[d].first, at = plan.start[d];
+        k_->bend(columns_of(plan.features[d], 0, n), nodes_[d].data, &h_[first * n], v0 + first, &packed_[at],
+                 &u_[first * n], &g_[at], g0 + first);
+    }
+    unpack(plan, g_, g);
+}
+
+}  // namespace bregpath

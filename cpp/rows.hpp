@@ -1,0 +1,127 @@
+// What a stepper asks of the data: predictors, residuals and slopes of some columns.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "kernels.hpp"
+
+namespace bregpath {
+
+using Index = std::vector<int>;  // columns of a working set
+
+// Arrays over rows have `size` numbers: output after output, all rows of each. `alpha` is one number an output. Arrays
+// over columns hold those of the index only, output after output.
+class Rows {
+   public:
+    Rows(long n, int n_alpha) : n(n), n_alpha(n_alpha), size(n * n_alpha) {}
+    virtual ~Rows() = default;
+
+    const long n;
+    const int n_alpha;
+    const long size;
+
+    // eta = alpha + X beta, r = d loss / d eta, g = X' r; returns the loss when wanted.
+    virtual double gradient(const Index& index, const double* alpha, const double* beta, double* eta, double* r,
+                            double* g, bool want_value) = 0;
+    // eta alone.
+    virtual void predict(const Index& index, const double* alpha, const double* beta, double* eta) = 0;
+    // The loss alone; eta and r are room to work in.
+    virtual double value(const Index& index, const double* alpha, const double* beta, double* eta, double* r) = 0;
+    // a = X' u and b = X' v.
+    virtual void dots(const Index& index, const double* u, const double* v, double* a, double* b) = 0;
+    // Products with the curvature at eta: g = X' H (v0 + X v) and g0 = 1' H (v0 + X v).
+    virtual void bend_at(const double* eta) = 0;
+    virtual void bend(const Index& index, const double* v0, const double* v, double* g, double* g0) = 0;
+
+    // Sums over the rows, one an output.
+    void totals(const double* r, double* out) const;
+};
+
+// A loss written in Python, on whole vectors: its value and residual at eta, and its curvature applied to u (in place).
+struct UserLoss {
+    std::function<double(const double* eta, double* r)> evaluate;
+    std::function<void(const double* eta, double* u)> bend;
+};
+
+// Columns of a matrix, with the same columns for every output.
+class RegressionRows final : public Rows {
+   public:
+    RegressionRows(const Kernels* kernels, const Data& data, const Columns& columns, UserLoss user);
+
+    double gradient(const Index& index, const double* alpha, const double* beta, double* eta, double* r, double* g,
+                    bool want_value) override;
+    void predict(const Index& index, const double* alpha, const double* beta, double* eta) override;
+    double value(const Index& index, const double* alpha, const double* beta, double* eta, double* r) override;
+    void dots(const Index& index, const double* u, const double* v, double* a, double* b) override;
+    void bend_at(const double* eta) override;
+    void bend(const Index& index, const double* v0, const double* v, double* g, double* g0) override;
+
+    // `count` sets of coefficients: out = alpha + X beta without an offset.
+    void products(const Index& index, int count, const double* alpha, const double* beta, double* out);
+    bool has_columns() const { return columns_.dense || columns_.values; }
+    const Data& data() const { return data_; }
+
+   private:
+    Columns take(const Index& index);
+
+    const Kernels* k_;
+    Data data_;
+    Columns columns_;
+    UserLoss user_;
+    const double* eta_ = nullptr;  // where bend() bends a user's loss
+    std::vector<double> h_, u_, b_;
+    std::vector<const double*> dense_, values_;
+    std::vector<const int32_t*> rows_;
+    std::vector<long> counts_;
+    std::vector<double> center_, scale_;
+};
+
+// One regression a node, on features of the other nodes; a coefficient has a place in one or two of them.
+class GraphRows final : public Rows {
+   public:
+    struct Node {
+        int first, states;  // its outputs
+        Data data;
+    };
+
+    // `source` and `target` hold `places` numbers a coefficient: a feature, and the output it acts on.
+    GraphRows(const Kernels* kernels, std::vector<Node> nodes, const Columns& features, std::vector<int> source,
+              std::vector<int> target, int places);
+
+    double gradient(const Index& index, const double* alpha, const double* beta, double* eta, double* r, double* g,
+                    bool want_value) override;
+    void predict(const Index& index, const double* alpha, const double* beta, double* eta) override;
+    double value(const Index& index, const double* alpha, const double* beta, double* eta, double* r) override;
+    void dots(const Index& index, const double* u, const double* v, double* a, double* b) override;
+    void bend_at(const double* eta) override;
+    void bend(const Index& index, const double* v0, const double* v, double* g, double* g0) override;
+
+   private:
+    // Where the coefficients of some columns lie in the regressions: node after node, there output after output.
+    struct Plan {
+        Index index;
+        std::vector<std::vector<int>> features;  // of each node
+        std::vector<long> start;                 // of each node
+        std::vector<long> place;                 // of each coefficient
+    };
+    Plan make_plan(const Index& index);
+    const Plan& plan_of(const Index& index);
+    void pack(const Plan& plan, const double* beta);
+    void unpack(const Plan& plan, const std::vector<double>& packed, double* out) const;
+    Columns columns_of(const std::vector<int>& features, long first_row, long rows);
+
+    const Kernels* k_;
+    std::vector<Node> nodes_;
+    Columns features_;
+    std::vector<int> source_, target_, node_of_, slot_;
+    int places_;
+    Plan some_, all_;
+    std::vector<double> packed_, g_, part_, h_, u_, b_;
+    std::vector<const double*> pointers_;
+    std::vector<const int32_t*> rows_;
+    std::vector<long> counts_;
+    std::vector<double> center_, scale_;
+};
+
+}  // namespace bregpath
