@@ -27,26 +27,42 @@ if TYPE_CHECKING:
     from bregpath.path import Path as Path
     from bregpath.path import Point as Point
     from bregpath.path_file import load_path as load_path
+    from bregpath.selection import BootstrapIntervals as BootstrapIntervals
+    from bregpath.selection import KnockoffSelection as KnockoffSelection
+    from bregpath.selection import Refit as Refit
     from bregpath.selection import Selection as Selection
+    from bregpath.selection import Stability as Stability
+    from bregpath.selection import bootstrap_intervals as bootstrap_intervals
     from bregpath.selection import cross_validate as cross_validate
     from bregpath.selection import information_criterion as information_criterion
+    from bregpath.selection import knockoff_select as knockoff_select
+    from bregpath.selection import relaxed_refit as relaxed_refit
+    from bregpath.selection import stability_selection as stability_selection
     from bregpath.trace import trace_path as trace_path
 
 _HOME = {
+    "BootstrapIntervals": "bregpath.selection",
     "BregmanClassifier": "bregpath.estimators",
     "BregmanRegressor": "bregpath.estimators",
+    "KnockoffSelection": "bregpath.selection",
     "Path": "bregpath.path",
     "Point": "bregpath.path",
     "Progress": "bregpath.flow.stop",
+    "Refit": "bregpath.selection",
     "Result": "bregpath.flow.stop",
     "Selection": "bregpath.selection",
+    "Stability": "bregpath.selection",
     "StopAtDevianceRatio": "bregpath.flow.stop",
     "StopAtTime": "bregpath.flow.stop",
     "StopAtVariables": "bregpath.flow.stop",
     "StopWhenWorse": "bregpath.flow.stop",
+    "bootstrap_intervals": "bregpath.selection",
     "cross_validate": "bregpath.selection",
     "information_criterion": "bregpath.selection",
+    "knockoff_select": "bregpath.selection",
     "load_path": "bregpath.path_file",
+    "relaxed_refit": "bregpath.selection",
+    "stability_selection": "bregpath.selection",
     "trace_path": "bregpath.trace",
 }
 _MODULES = ("datasets", "graphs", "losses", "penalties", "plots")

@@ -1,9 +1,29 @@
-"""Rules that choose a point on a path."""
+"""Rules that choose a point on a path, or the variables that matter."""
 
 from __future__ import annotations
 
+from bregpath.selection.bootstrap import BootstrapIntervals, bootstrap_intervals, replicate_intervals
 from bregpath.selection.criteria import information_criterion
 from bregpath.selection.cross_validation import cross_validate
+from bregpath.selection.knockoffs import KnockoffSelection, gaussian_copies, knockoff_select, knockoff_threshold
+from bregpath.selection.refit import Refit, relaxed_refit
 from bregpath.selection.result import Selection
+from bregpath.selection.stability import Stability, replicate_stability, stability_selection
 
-__all__ = ["Selection", "cross_validate", "information_criterion"]
+__all__ = [
+    "BootstrapIntervals",
+    "KnockoffSelection",
+    "Refit",
+    "Selection",
+    "Stability",
+    "bootstrap_intervals",
+    "cross_validate",
+    "gaussian_copies",
+    "information_criterion",
+    "knockoff_select",
+    "knockoff_threshold",
+    "relaxed_refit",
+    "replicate_intervals",
+    "replicate_stability",
+    "stability_selection",
+]

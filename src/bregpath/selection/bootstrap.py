@@ -1,0 +1,373 @@
+"""Paths on resampled rows, and what they say about coefficients: intervals and inclusion frequencies."""
+
+from __future__ import annotations
+
+import numbers
+import os
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import numpy as np
+
+from bregpath import _frames, _validation
+from bregpath._typing import Array, BoolArray, IntArray
+from bregpath.flow.stop import Result
+from bregpath.path import Path
+from bregpath.trace import trace_path
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["BootstrapIntervals", "RowTracer", "bootstrap_intervals", "map_threads", "replicate_intervals"]
+
+Item = TypeVar("Item")
+Value = TypeVar("Value")
+
+MIN_ROWS = 4  # halves of two rows: below that nothing can be resampled
+MAX_DRAWS = 1000  # attempts to draw rows of every class
+
+
+# --- replicates: the path on some rows -----------------------------------------------------------------------
+
+
+class PathLike(Protocol):
+    """What a replicate must offer to `replicate_intervals`: its models at any time up to its end."""
+
+    @property
+    def t(self) -> Array:
+        """Times of the path; the last is its end."""
+
+    def at(self, t: float) -> Any:
+        """A model with an attribute ``coef``, an array of any shape."""
+
+
+@dataclass(frozen=True)
+class RowTracer:
+    """Traces a regression on some of its rows: ``tracer(rows)`` is the path on these rows.
+
+    Rows may come several times; they then count as often. Columns of a data frame are encoded once, as in the path
+    on all rows, so that all replicates have the same columns.
+    """
+
+    X: Any
+    y: Array
+    weights: Array | None
+    offset: Array | None
+    labels: Array | None
+    options: dict[str, Any]
+
+    @classmethod
+    def like(cls, path: Path, X: Any, y: Any, options: dict[str, Any]) -> RowTracer:
+        """A tracer of replicates of ``path``, which `trace_path` made of the same arguments."""
+        y = _frames.series_to_numpy(np.ravel(y) if np.ndim(y) == 2 and np.shape(y)[1] == 1 else y)
+        weights, offset = options.get("sample_weight"), options.get("offset")
+        if weights is not None:
+            weights = _validation.check_weights(weights, len(y)) * len(y)
+        if offset is not None:
+            offset = _validation.check_offset(offset, len(y), path.n_outputs)
+        once = ("sample_weight", "offset", "t", "t_ratio", "n_times", "stop", "progress")
+        rest = {key: value for key, value in options.items() if key not in once}
+        if path.encoder is not None and path.encoder.has_categories and rest.get("groups") is None:
+            rest["groups"] = path.encoder.groups
+            rest["penalty"] = "group" if rest.get("penalty", "l1") == "l1" else rest["penalty"]
+        matrix = path.encode(X)
+        if _validation.is_sparse(matrix):
+            matrix = matrix.tocsr()  # rows are picked
+        labels = None if path.loss.classes is None else np.unique(y, return_inverse=True)[1].ravel()
+        return cls(matrix, y, weights, offset, labels, rest)
+
+    @property
+    def rows(self) -> IntArray:
+        """The rows that count."""
+        return np.arange(len(self.y)) if self.weights is None else np.flatnonzero(self.weights > 0)
+
+    def __call__(self, rows: IntArray, **limits: Any) -> Path:
+        distinct, count = np.unique(rows, return_counts=True)
+        weights = count.astype(float) if self.weights is None else count * self.weights[distinct]
+        offset = None if self.offset is None else self.offset[distinct]
+        path = trace_path(
+            self.X[distinct], self.y[distinct], sample_weight=weights, offset=offset, **self.options, **limits
+        )
+        if path.result is Result.INTERRUPTED:  # some of the replicates are worth nothing
+            raise KeyboardInterrupt
+        return path
+
+
+def map_threads(function: Callable[[Item], Value], items: Iterable[Item], n_jobs: int | None) -> list[Value]:
+    """``[function(item) for item in items]`` over threads, in the order of the items whatever their number."""
+    if n_jobs is None or n_jobs == 1:
+        return [function(item) for item in items]
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, numbers.Integral) or n_jobs == 0:
+        raise ValueError(f"`n_jobs` must be a number of threads, -1 for all processors, or None; found {n_jobs!r}.")
+    workers = int(n_jobs) if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + int(n_jobs))
+    with ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(function, items))
+
+
+def make_generator(seed: Any) -> np.random.Generator:
+    """A generator of its own: data drawn by ``default_rng(seed)`` must not meet the same numbers again here."""
+    if isinstance(seed, np.random.Generator):
+        return seed
+    try:
+        return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
+    except (TypeError, ValueError):
+        raise ValueError(f"`seed` must be a whole number >= 0, a Generator or None, found {seed!r}.") from None
+
+
+def check_rows(rows: IntArray | int) -> IntArray:
+    """Rows to draw from, at least four."""
+    pool = np.arange(rows) if isinstance(rows, numbers.Integral) else np.asarray(rows)
+    if len(pool) < MIN_ROWS:
+        raise ValueError(f"`X` has {len(pool)} rows that count; resampling needs at least {MIN_ROWS}.")
+    return pool
+
+
+def check_count(name: str, value: Any, least: int) -> int:
+    """A whole number that is large enough."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
+        raise ValueError(f"`{name}` must be a whole number of at least {least}, found {value!r}.")
+    return int(value)
+
+
+def check_share(name: str, value: Any, low: float, high: float) -> float:
+    """A number strictly above ``low`` and below ``high``."""
+    inside = isinstance(value, numbers.Real) and not isinstance(value, bool) and low < float(value) < high
+    if not inside:
+        raise ValueError(f"`{name}` must be a number above {low:g} and below {high:g}, found {value!r}.")
+    return float(value)
+
+
+def draw_with_all_classes(draw: Callable[[], tuple[IntArray, ...]], labels: Array | None) -> tuple[IntArray, ...]:
+    """Sets of rows, drawn again until each holds every class: a model can not be fitted to the others."""
+    if labels is None:
+        return draw()
+    n_classes = len(np.unique(labels))
+    for _ in range(MAX_DRAWS):
+        drawn = draw()
+        if all(len(np.unique(labels[rows])) == n_classes for rows in drawn):
+            return drawn
+    rarest = int(np.bincount(labels).min())
+    raise ValueError(
+        f"`y` has a class with {rarest} row(s) only, and {MAX_DRAWS} draws of rows missed a class; merge rare classes."
+    )
+
+
+def draw_halves(rows: IntArray, n_replicates: int, pairs: bool, labels: Any, rng: Any) -> list[IntArray]:
+    """Random halves, the second of each pair from the rows that the first left; all drawn before any path is traced."""
+    codes = None if labels is None else np.unique(labels, return_inverse=True)[1].ravel()
+    half = len(rows) // 2
+
+    def draw() -> tuple[IntArray, ...]:
+        shuffled = rng.permutation(rows)
+        first, second = np.sort(shuffled[:half]), np.sort(shuffled[half : 2 * half])
+        return (first, second) if pairs else (first,)
+
+    drawn = [draw_with_all_classes(draw, codes) for _ in range(n_replicates // 2 if pairs else n_replicates)]
+    return [part for parts in drawn for part in parts]
+
+
+# --- intervals -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BootstrapIntervals:
+    """Percentile intervals of the coefficients at one time, and how often each was in the model.
+
+    Attributes
+    ----------
+    t : float
+        The time at which all replicates were read.
+    level : float
+        Share of the replicates inside an interval.
+    estimate : ndarray of shape (p,), (p, q), or that of the coefficients of a graph
+        Coefficients on all rows.
+    lower, upper : ndarray, same shape
+    frequency : ndarray, same shape
+        Share of the replicates in which the coefficient is not zero.
+    samples : ndarray of shape (n_replicates, ...)
+        Coefficients of all replicates.
+    names : list of str or None
+        Names of the columns.
+    """
+
+    t: float
+    level: float
+    estimate: Array
+    lower: Array
+    upper: Array
+    frequency: Array
+    samples: Array = field(repr=False)
+    names: Sequence[str] | None = None
+
+    @property
+    def n_replicates(self) -> int:
+        return len(self.samples)
+
+    @property
+    def excludes_zero(self) -> BoolArray:
+        """Coefficients whose interval does not hold zero."""
+        return (self.lower > 0) | (self.upper < 0)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a coefficient: estimate, lower, upper, frequency (needs pandas)."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise ImportError("to_frame() needs pandas: pip install pandas") from None
+        columns = ("estimate", "lower", "upper", "frequency")
+        return pd.DataFrame({name: getattr(self, name).ravel() for name in columns}, index=self._labels)
+
+    @property
+    def _labels(self) -> list[str]:
+        names = self.names or [f"x{j}" for j in range(len(self.estimate))]
+        if self.estimate.ndim == 1:
+            return list(names)
+        return [f"{names[index[0]]}{list(index[1:])}" for index in np.ndindex(self.estimate.shape)]
+
+    def __repr__(self) -> str:
+        head = f"Bootstrap at t = {self.t:.4g}, {self.n_replicates} replicates, {self.level:.0%} percentile intervals"
+        order = np.argsort(-self.frequency.ravel(), kind="stable")[:10]
+        labels, width = self._labels, max(len(label) for label in self._labels)
+        lines = [f"{'':>{width}}{'estimate':>11}{'lower':>11}{'upper':>11}{'included':>10}"]
+        for i in order:
+            values = "".join(f"{x.ravel()[i]:>11.4g}" for x in (self.estimate, self.lower, self.upper))
+            lines.append(f"{labels[i]:>{width}}{values}{self.frequency.ravel()[i]:>10.2f}")
+        left = self.frequency.size - len(order)
+        return "\n".join([head, *lines, *([f"... and {left} more"] if left else [])])
+
+
+def bootstrap_intervals(
+    X: Any,
+    y: Any,
+    t: float,
+    *,
+    n_replicates: int = 200,
+    level: float = 0.95,
+    seed: Any = 0,
+    n_jobs: int | None = None,
+    **options: Any,
+) -> BootstrapIntervals:
+    r"""Nonparametric bootstrap of the coefficients at a fixed time.
+
+    Rows are drawn with replacement, the path is traced on each draw and read at the same t. With
+    :math:`\beta^{(b)}_j(t)` the coefficients of replicate b and B replicates,
+
+    .. math:: \Big[ Q_{(1 - c)/2}\big(\beta^{(b)}_j\big),\; Q_{(1 + c)/2}\big(\beta^{(b)}_j\big) \Big], \qquad
+              f_j = \frac{1}{B} \#\{b : \beta^{(b)}_j \ne 0\}
+
+    are the percentile interval of level c and the inclusion frequency.
+
+    They show how much the *estimate at t* moves from sample to sample. They are no confidence intervals of the true
+    coefficients: what shrinkage is left at t is in all replicates alike, an interval that ends at zero exactly is
+    usual, and the choice of t is taken as given.
+
+    Parameters
+    ----------
+    X, y
+        As in `trace_path`.
+    t : float
+        Time at which the models are read, for example ``cross_validate(X, y).t``. A replicate whose path ends earlier
+        (it explains all its rows) is read at its end.
+    n_replicates : int, default 200
+    level : float, default 0.95
+    seed : int, numpy.random.Generator or None, default 0
+        The draws, and so the result, do not depend on ``n_jobs``.
+    n_jobs : int, optional
+        Number of threads over replicates; -1 is one for each processor.
+    **options
+        Keyword arguments of `trace_path`. Those that say where a path is read or ended (``t_ratio``, ``n_times``,
+        ``stop``) are not used.
+
+    Returns
+    -------
+    BootstrapIntervals
+
+    See Also
+    --------
+    replicate_intervals : The same for anything that can be traced on rows, such as a graph.
+
+    Examples
+    --------
+    >>> import bregpath
+    >>> data = bregpath.datasets.make_linear(100, 10, 3, seed=0)
+    >>> boot = bregpath.bootstrap_intervals(data.X, data.y, t=3.0, n_replicates=50)
+    >>> boot.excludes_zero.nonzero()[0].tolist()
+    [0, 1, 2]
+    """
+    t = _validation.check_number("t", t)
+    given = {key: value for key, value in options.items() if key not in ("t_ratio", "n_times", "stop")}
+    path = trace_path(X, y, t=[t], **given)
+    if path.result is Result.INTERRUPTED:
+        raise KeyboardInterrupt
+    tracer = RowTracer.like(path, X, y, options)
+    return replicate_intervals(
+        lambda rows: tracer(rows, t=[t]), tracer.rows, t, full=path, n_replicates=n_replicates, level=level, seed=seed,
+        n_jobs=n_jobs, labels=tracer.labels, names=path.feature_names,
+    )  # fmt: skip
+
+
+def replicate_intervals(
+    trace: Callable[[IntArray], PathLike],
+    rows: IntArray | int,
+    t: float,
+    *,
+    full: PathLike | None = None,
+    n_replicates: int = 200,
+    level: float = 0.95,
+    seed: Any = 0,
+    n_jobs: int | None = None,
+    labels: Any = None,
+    names: Sequence[str] | None = None,
+) -> BootstrapIntervals:
+    """Bootstrap of anything that can be traced on some rows: edges of a graph, groups, a user's own model.
+
+    Parameters
+    ----------
+    trace : callable
+        ``trace(rows)`` returns the path on these rows, which may repeat: an object with times ``t`` and with ``at(t)``
+        whose ``coef`` is an array.
+    rows : int or array
+        Number of rows, or the rows to draw from.
+    t : float
+        Time at which the replicates are read.
+    full : optional
+        The path on all rows, if it is there already.
+    labels : array-like, optional
+        Class of each row; then every draw holds every class.
+    names : sequence of str, optional
+    n_replicates, level, seed, n_jobs
+        As in `bootstrap_intervals`.
+
+    Returns
+    -------
+    BootstrapIntervals
+
+    Examples
+    --------
+    >>> import bregpath
+    >>> data = bregpath.datasets.make_linear(100, 5, 2, seed=0)
+    >>> def trace(rows):
+    ...     return bregpath.trace_path(data.X[rows], data.y[rows])
+    >>> replicate_intervals(trace, 100, t=2.0, n_replicates=30).frequency[:2]
+    array([1., 1.])
+    """
+    t = _validation.check_number("t", t)
+    n_replicates = check_count("n_replicates", n_replicates, 2)
+    level = check_share("level", level, 0.0, 1.0)
+    rows = check_rows(rows)
+    labels = None if labels is None else np.unique(labels, return_inverse=True)[1].ravel()
+    rng = make_generator(seed)
+    draws = [
+        draw_with_all_classes(lambda: (np.sort(rng.choice(rows, len(rows))),), labels)[0] for _ in range(n_replicates)
+    ]
+    estimate = _coef_at(trace(rows) if full is None else full, t)
+    samples = np.stack(map_threads(lambda draw: _coef_at(trace(draw), t), draws, n_jobs))
+    lower, upper = np.quantile(samples, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    return BootstrapIntervals(t, level, estimate, lower, upper, np.mean(samples != 0, axis=0), samples, names)
+
+
+def _coef_at(path: PathLike, t: float) -> Array:
+    """Coefficients at t; a path that ended before stays where it ended."""
+    return np.asarray(path.at(min(t, float(path.t[-1]))).coef)

@@ -1,0 +1,456 @@
+"""Stability selection: which variables enter early on most halves of the rows."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+
+from bregpath import _validation
+from bregpath._typing import Array, BoolArray, IntArray
+from bregpath.flow.stop import Progress, Result
+from bregpath.path import Path
+from bregpath.selection.bootstrap import (
+    RowTracer,
+    check_count,
+    check_rows,
+    draw_halves,
+    make_generator,
+    map_threads,
+)
+from bregpath.trace import trace_path
+
+__all__ = ["Stability", "error_bound", "replicate_stability", "stability_selection"]
+
+BOUNDS = ("unimodal", "worst-case")
+
+
+class HasEntryTimes(Protocol):
+    """What a replicate must offer: when each variable (or edge) entered, ``inf`` for never.
+
+    To count what is in the model at t (``count="active"``) it also needs ``t`` and ``at(t).coef``, as a Path has.
+    """
+
+    @property
+    def entry_times(self) -> Array:
+        """Shape (p,), or (p, p) and symmetric for the edges of a graph."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Stability:
+    r"""How often each variable was selected, over time, and which are stable.
+
+    Attributes
+    ----------
+    times : ndarray of shape (n_times,)
+        Times at which all replicates were read.
+    probabilities : ndarray of shape (n_times, n_items)
+        Share of the replicates that had selected a variable (or edge) by each time.
+    size : ndarray of shape (n_times,)
+        q(t): mean number of variables selected by each time, free ones not counted.
+    threshold : float
+        Variables with a probability of at least this are selected.
+    bound : {"unimodal", "worst-case"}
+        Which bound `error_bound` is.
+    n_variables : int or None
+        A replicate ended once this many variables had entered.
+    n_replicates : int
+    pairs : bool
+        Whether replicates come in complementary pairs.
+    candidates : ndarray of bool of shape (n_items,)
+        Items that may be selected: not those that are never penalised, or never allowed to enter.
+    edges : ndarray of shape (n_items, 2) or None
+        The ends of each item where items are edges of a graph.
+    names : sequence of str or None
+        Names of the columns (the nodes of a graph).
+    path : Path or None
+        The path on all rows.
+    """
+
+    times: Array
+    probabilities: Array
+    size: Array
+    threshold: float
+    bound: str
+    n_variables: int | None
+    n_replicates: int
+    pairs: bool
+    candidates: BoolArray
+    edges: IntArray | None = None
+    names: Sequence[str] | None = None
+    path: Path | None = None
+
+    @property
+    def max_probability(self) -> Array:
+        """Largest probability of each item over time."""
+        return np.max(self.probabilities, axis=0)
+
+    @property
+    def selected(self) -> IntArray:
+        """Stable columns in increasing order, or stable edges as rows (j, k)."""
+        stable = np.flatnonzero(self.max_probability >= self.threshold - 1e-12)  # up to rounding
+        return stable if self.edges is None else self.edges[stable]
+
+    @property
+    def error_bounds(self) -> Array:
+        """Bound of the expected number of falsely selected items, if selection had ended at each time."""
+        n_items = int(np.count_nonzero(self.candidates))
+        return np.array(
+            [error_bound(q, n_items, self.threshold, self.n_replicates, kind=self.bound) for q in self.size]
+        )
+
+    @property
+    def error_bound(self) -> float:
+        """Bound of the expected number of falsely selected items."""
+        return float(self.error_bounds[-1])
+
+    def at_threshold(self, threshold: float) -> Stability:
+        """The same replicates with another threshold, and the error bound that belongs to it."""
+        return replace(self, threshold=_check_threshold(threshold))
+
+    @property
+    def item_names(self) -> list[str]:
+        """Name of each item: of a column, or of both ends of an edge."""
+        n = len(self.candidates) if self.edges is None else int(self.edges.max(initial=0)) + 1
+        names = list(self.names) if self.names is not None else [f"x{j}" for j in range(n)]
+        return names if self.edges is None else [f"{names[j]} - {names[k]}" for j, k in self.edges]
+
+    def plot(self, **kwargs: Any) -> Any:
+        """Draw the probabilities against time; see `bregpath.plots.plot_stability`."""
+        from bregpath.plots import plot_stability
+
+        return plot_stability(self, **kwargs)
+
+    def __repr__(self) -> str:
+        how = "in complementary pairs" if self.pairs else "independent halves"
+        what = "variables" if self.edges is None else "edges"
+        best, names = self.max_probability, self.item_names
+        order = np.argsort(-best, kind="stable")
+        chosen = len(self.selected)
+        width = max((len(names[i]) for i in order[: chosen + 3]), default=0)
+        lines = [f"{names[i]:>{width}}  {best[i]:.2f}{'  *' if r < chosen else ''}" for r, i in enumerate(order)]
+        shown = lines[: min(chosen, 20) + 3]
+        return "\n".join(
+            [
+                f"Stability selection, {self.n_replicates} replicates {how}: {chosen} of {len(best)} {what}",
+                f"probability >= {self.threshold:g}; {self.size[-1]:.1f} {what} a replicate; "
+                f"expected false {what} <= {self.error_bound:.3g} ({self.bound} bound)",
+                *shown,
+                *([f"... and {len(lines) - len(shown)} more"] if len(shown) < len(lines) else []),
+            ]
+        )
+
+
+def stability_selection(
+    X: Any,
+    y: Any,
+    *,
+    threshold: float = 0.9,
+    max_false: float | None = 1.0,
+    n_variables: int | None = None,
+    n_replicates: int = 100,
+    pairs: bool = True,
+    bound: str | None = None,
+    count: str = "entered",
+    n_jobs: int | None = None,
+    seed: Any = 0,
+    **options: Any,
+) -> Stability:
+    r"""Select the variables that enter on most random halves of the rows.
+
+    The path is traced on B halves. All are read at the times of the path on all rows, and a replicate ends once q
+    variables have entered. With :math:`t_{bj}` the time at which variable j enters on half b (if it is among the
+    first q), a variable is selected when
+
+    .. math:: \hat\Pi_j(t) = \tfrac1B \#\{b : t_{bj} \le t\} \ge \pi \quad \text{for some } t.
+
+    Let p variables be candidates, q(t) the mean number selected on a half by time t, and V the number of selected
+    variables that are on a half no more likely selected than the average, with probability at most q / p. Then
+
+    .. math:: E[V] \le \frac{q^2}{(2 \pi - 1) p}
+
+    (Meinshausen and Buehlmann for independent halves, under exchangeability of the noise variables; Shah and Samworth
+    for complementary pairs, without that assumption). The "unimodal" bound of Shah and Samworth is about half of it and
+    assumes that the share of pairs in which both halves select a noise variable has a unimodal distribution.
+
+    Parameters
+    ----------
+    X, y
+        As in `trace_path`.
+    threshold : float, default 0.9
+        :math:`\pi`, above 0.5 and at most 1. For a given ``max_false`` a larger one lets replicates run further,
+        which finds more.
+    max_false : float or None, default 1
+        Wanted bound of E[V]. It fixes q, the number of variables at which a replicate ends.
+    n_variables : int, optional
+        q itself; then the bound follows (`Stability.error_bound`), and ``max_false`` is not used.
+        With ``max_false=None`` too, replicates run to the last time.
+    n_replicates : int, default 100
+        Number of halves (even, with pairs).
+    pairs : bool, default True
+        Complementary pairs: two halves that share no row. False draws every half for itself.
+    bound : {"unimodal", "worst-case"}, optional
+        "unimodal" for pairs (Shah and Samworth), and "worst-case" otherwise.
+    count : {"entered", "active"}, default "entered"
+        What is counted at t: variables that have entered by t, or those that are in the model at t (they may have left
+        again). The bound holds for both.
+    n_jobs : int, optional
+        Number of threads over replicates; -1 is one for each processor.
+    seed : int, numpy.random.Generator or None, default 0
+        The halves, and so the result, do not depend on ``n_jobs``.
+    **options
+        Keyword arguments of `trace_path`. ``t``, ``t_ratio``, ``n_times`` and ``stop`` give the path on all rows, and
+        so the clock.
+
+    Returns
+    -------
+    Stability
+
+    Notes
+    -----
+    For classes, halves that miss a class are drawn again. Columns with ``penalty_factor=0`` are in every model; they
+    have probability one and are counted neither in p nor in q.
+
+    References
+    ----------
+    Meinshausen and Buehlmann, *Stability selection*, JRSS B 2010. Shah and Samworth, *Variable selection with error
+    control: another look at stability selection*, JRSS B 2013.
+
+    See Also
+    --------
+    replicate_stability : The same for anything that can be traced on rows, such as a graph.
+
+    Examples
+    --------
+    >>> import bregpath
+    >>> data = bregpath.datasets.make_linear(200, 50, 4, seed=0)
+    >>> stability = bregpath.stability_selection(data.X, data.y)
+    >>> stability.selected.tolist(), stability.error_bound <= 1
+    ([0, 1, 2, 3], True)
+    """
+    _check_choices(pairs, count, bound)
+    threshold = _check_threshold(threshold)
+    n_replicates = _check_replicates(n_replicates, pairs)
+    bound = bound or ("unimodal" if pairs else "worst-case")
+    path = trace_path(X, y, **options)
+    if path.result is Result.INTERRUPTED:
+        raise KeyboardInterrupt
+    tracer = RowTracer.like(path, X, y, options)
+    weights = path.trajectory.penalty.weights
+    never_penalised = np.all(weights == 0, axis=1)
+    candidates = ~never_penalised & np.any(np.isfinite(weights), axis=1)
+    limits: dict[str, Any] = {"t": [float(path.t[-1])]}
+    n_variables = _variables_allowed(int(candidates.sum()), threshold, max_false, n_variables, n_replicates, bound)
+    if n_variables is not None:
+        limits["stop"] = partial(_has_entered, n_variables + int(never_penalised.sum()))
+    return replicate_stability(
+        lambda rows: tracer(rows, **limits), tracer.rows, path.t, candidates=candidates, threshold=threshold,
+        max_false=None, n_variables=n_variables, n_replicates=n_replicates, pairs=pairs, bound=bound, count=count,
+        n_jobs=n_jobs, seed=seed, labels=tracer.labels, names=path.feature_names, path=path,
+    )  # fmt: skip
+
+
+def _has_entered(n: int, progress: Progress) -> bool:
+    return progress.n_active >= n
+
+
+def replicate_stability(
+    trace: Callable[[IntArray], HasEntryTimes],
+    rows: IntArray | int,
+    times: Any,
+    *,
+    candidates: Any = None,
+    threshold: float = 0.9,
+    max_false: float | None = 1.0,
+    n_variables: int | None = None,
+    n_replicates: int = 100,
+    pairs: bool = True,
+    bound: str | None = None,
+    count: str = "entered",
+    n_jobs: int | None = None,
+    seed: Any = 0,
+    labels: Any = None,
+    names: Sequence[str] | None = None,
+    path: Any = None,
+) -> Stability:
+    """Stability selection of anything that can be traced on some rows: edges of a graph, a user's own model.
+
+    Parameters
+    ----------
+    trace : callable
+        ``trace(rows)`` returns the path on these rows: an object whose ``entry_times`` has shape (p,), or (p, p) for
+        edges (then its upper triangle counts). It is called from several threads if ``n_jobs`` says so.
+    rows : int or array
+        Number of rows, or the rows to draw from.
+    times : array-like
+        The common clock.
+    candidates : array-like of bool, optional
+        Items that may be selected; all by default.
+    labels : array-like, optional
+        Class of each row; then every half holds every class.
+    names : sequence of str, optional
+        Names of the columns, or of the nodes.
+    path : optional
+        The path on all rows, kept in the result.
+    threshold, max_false, n_variables, n_replicates, pairs, bound, count, n_jobs, seed
+        As in `stability_selection`. Only the first ``n_variables`` entries of a replicate count, however far it ran.
+
+    Returns
+    -------
+    Stability
+
+    Examples
+    --------
+    >>> import bregpath
+    >>> data = bregpath.datasets.make_linear(200, 50, 4, seed=0)
+    >>> def trace(rows):
+    ...     return bregpath.trace_path(data.X[rows], data.y[rows])
+    >>> replicate_stability(trace, 200, times=[0.5, 1.0, 2.0, 4.0]).selected.tolist()
+    [0, 1, 2, 3]
+    """
+    _check_choices(pairs, count, bound)
+    threshold, times = _check_threshold(threshold), _validation.check_times(times)
+    n_replicates = _check_replicates(n_replicates, pairs)
+    bound = bound or ("unimodal" if pairs else "worst-case")
+    halves = draw_halves(check_rows(rows), n_replicates, pairs, labels, make_generator(seed))
+    replicates = map_threads(lambda half: _read(trace(half), times, count), halves, n_jobs)
+    entries, edges = np.stack([entry for entry, _ in replicates]), None
+    if entries.ndim == 3:
+        edges = np.column_stack(np.triu_indices(entries.shape[1], 1))
+        entries = entries[:, edges[:, 0], edges[:, 1]]
+    chosen = np.ones(entries.shape[1], dtype=bool) if candidates is None else np.asarray(candidates, dtype=bool)
+    q = _variables_allowed(int(chosen.sum()), threshold, max_false, n_variables, n_replicates, bound)
+    counted = _first(entries, chosen, q)
+    times = _needed(times, counted[:, chosen])
+    probabilities = _share_entered(counted, times)
+    size = probabilities[:, chosen].sum(axis=1)
+    if count == "active":
+        probabilities = _share_active([active for _, active in replicates], counted, times, edges)
+    return Stability(times, probabilities, size, threshold, bound, q, n_replicates, pairs, chosen, edges, names, path)
+
+
+# --- replicates ----------------------------------------------------------------------------------------------
+
+
+def _read(path: Any, times: Array, count: str) -> tuple[Array, BoolArray | None]:
+    """Entry times of a replicate and, if wanted, what is in its model at each time."""
+    entry = np.asarray(path.entry_times, dtype=float)
+    if entry.ndim not in (1, 2) or (entry.ndim == 2 and entry.shape[0] != entry.shape[1]):
+        raise ValueError(f"`trace` must return entry_times of shape (p,) or (p, p), found {entry.shape}.")
+    if count == "entered":
+        return entry, None
+    inside = np.minimum(times, float(path.t[-1]))  # a path that ended before stays where it ended
+    coef = np.stack([np.asarray(path.at(t).coef) for t in inside])
+    return entry, np.any(coef.reshape(len(times), *entry.shape, -1) != 0, axis=-1)
+
+
+def _first(entries: Array, candidates: BoolArray, q: int | None) -> Array:
+    """Entry times with ``inf`` after the first q candidates of each replicate; ties at the end are all left out."""
+    if q is None or q >= candidates.sum():
+        return entries
+    limit = np.sort(entries[:, candidates], axis=1)[:, q]  # the first entry that is too many
+    return np.where((entries < limit[:, None]) | ~candidates, entries, np.inf)
+
+
+def _needed(times: Array, counted: Array) -> Array:
+    """The clock up to the time after which no replicate changes."""
+    finite = counted[np.isfinite(counted)]
+    last = float(finite.max(initial=0.0))
+    return times[: int(np.searchsorted(times, last)) + 1]
+
+
+def _share_entered(counted: Array, times: Array) -> Array:
+    """Share of the replicates on which an item has entered by each time."""
+    fresh = np.zeros((len(times) + 1, counted.shape[1]))  # the last row is what comes later than the clock
+    for entry in counted:
+        fresh[np.searchsorted(times, entry), np.arange(len(entry))] += 1
+    return np.cumsum(fresh[:-1], axis=0) / len(counted)
+
+
+def _share_active(active: list[Any], counted: Array, times: Array, edges: IntArray | None) -> Array:
+    """Share of the replicates in whose model an item is, of those items that count."""
+    total = np.zeros((len(times), counted.shape[1]))
+    for now, entry in zip(active, counted, strict=True):
+        flat = now if edges is None else now[:, edges[:, 0], edges[:, 1]]
+        total += flat[: len(times)] & (entry <= times[:, None])
+    return total / len(active)
+
+
+# --- error bounds --------------------------------------------------------------------------------------------
+
+
+def error_bound(q: float, n_items: int, threshold: float, n_replicates: int = 100, *, kind: str = "unimodal") -> float:
+    r"""Bound of the expected number of falsely selected items.
+
+    .. math:: E[V] \le C\, q^2 / p, \qquad C_\text{worst-case} = \frac{1}{2 \pi - 1}, \qquad
+              C_\text{unimodal} = \begin{cases}
+                  \frac{1}{2 (2 \pi - 1 - 1/(2B))} & \pi \le 3/4, \\
+                  \frac{4 (1 - \pi + 1/(2B))}{1 + 1/B} & \pi > 3/4,
+              \end{cases}
+
+    with q items on average selected on a half, p candidates, threshold :math:`\pi` and B pairs of halves. Where the
+    unimodal bound does not hold (:math:`q / p > 1 / \sqrt 3`, or :math:`\pi` very near to 1/2) it is the worst case.
+    The bound is at most p.
+
+    Examples
+    --------
+    >>> round(error_bound(10, 100, 0.75, kind="worst-case"), 3), round(error_bound(10, 100, 0.75), 3)
+    (2.0, 1.02)
+    """
+    if n_items == 0:
+        return 0.0
+    constant = 1.0 / (2.0 * threshold - 1.0)
+    share, n_pairs = q / n_items, n_replicates / 2.0
+    lowest = 0.5 + min(share**2, 0.5 / n_pairs + 0.75 * share**2)
+    if kind == "unimodal" and share <= 1 / np.sqrt(3.0) and threshold > lowest:
+        if threshold > 0.75:
+            constant = min(constant, 4.0 * (1.0 - threshold + 0.5 / n_pairs) / (1.0 + 1.0 / n_pairs))
+        elif 2.0 * threshold - 1.0 > 0.5 / n_pairs:
+            constant = min(constant, 0.5 / (2.0 * threshold - 1.0 - 0.5 / n_pairs))
+    return float(min(constant * q**2 / n_items, n_items))
+
+
+def _variables_allowed(
+    n_items: int, threshold: float, max_false: Any, n_variables: Any, n_replicates: int, bound: str
+) -> int | None:
+    """The largest number of variables a replicate may select; None for no limit."""
+    if n_variables is not None:
+        return check_count("n_variables", n_variables, 1)
+    if max_false is None:
+        return None
+    wanted = _validation.check_number("max_false", max_false)
+    bounds = [error_bound(q, n_items, threshold, n_replicates, kind=bound) for q in range(1, n_items + 1)]
+    allowed = int(np.searchsorted(np.maximum.accumulate(bounds), wanted, side="right"))
+    if allowed == 0:
+        least = bounds[0] if bounds else 0.0
+        raise ValueError(
+            f"`max_false`={max_false!r} is out of reach with {n_items} candidates and `threshold`={threshold:g}: "
+            f"one variable a replicate already gives {least:.3g}. Ask for more, or raise `threshold`."
+        )
+    return allowed
+
+
+def _check_threshold(threshold: Any) -> float:
+    if isinstance(threshold, numbers.Real) and 0.5 < float(threshold) <= 1.0:
+        return float(threshold)
+    raise ValueError(f"`threshold` must be a probability above 0.5 and at most 1, found {threshold!r}.")
+
+
+def _check_replicates(n_replicates: Any, pairs: bool) -> int:
+    number = check_count("n_replicates", n_replicates, 2)
+    if pairs and number % 2:
+        raise ValueError(f"`n_replicates` must be even, since halves come in pairs; found {n_replicates!r}.")
+    return number
+
+
+def _check_choices(pairs: Any, count: Any, bound: Any) -> None:
+    if count not in ("entered", "active"):
+        raise ValueError(f'`count` must be "entered" or "active", found {count!r}.')
+    if bound is not None and bound not in BOUNDS:
+        raise ValueError(f"`bound` must be one of {list(BOUNDS)}, found {bound!r}.")
+    if bound == "unimodal" and not pairs:
+        raise ValueError('`bound`="unimodal" holds for complementary pairs; use pairs=True or bound="worst-case".')
