@@ -164,6 +164,7 @@ def test_rounding_is_no_asymmetry(weights):
     ("change", "message"),
     [
         (lambda w: w[:3], r"`weights` must be a square matrix.*\(3, 5\)"),
+        (lambda w: w[:0, :0], "`weights` is empty"),
         (lambda w: w + np.eye(5), r"zero diagonal, found weights\[0, 0\] = 1.*fill_diagonal"),
         (lambda w: np.triu(w), r"symmetric, found weights\[0, 2\] = -1.5 but weights\[2, 0\] = 0"),
         (lambda w: np.where(w == 0.7, np.nan, w), "`weights` contains NaN"),

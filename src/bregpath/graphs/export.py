@@ -177,6 +177,8 @@ def check_graph(weights: Any, names: Sequence[str] | None = None) -> tuple[Array
         raise ValueError(
             f"`weights` must be a square matrix, one row and one column a node; found shape {matrix.shape}."
         )
+    if not len(matrix):
+        raise ValueError("`weights` is empty; a graph needs at least one node.")
     if not np.isfinite(matrix).all():
         raise ValueError("`weights` contains NaN or infinity; an absent edge has weight zero.")
     if matrix.diagonal().any():
@@ -233,10 +235,10 @@ def _node_attributes(p: int, fields: Any, extra: Mapping[str, Sequence[Any]] | N
     for key, column in (extra or {}).items():
         if key in out:
             raise ValueError(f"`node_attributes` has {key!r}, the name under which `fields` are kept; rename it.")
-        values = [value.item() if isinstance(value, np.generic) else value for value in column]
-        if len(values) != p:
-            raise ValueError(f"`node_attributes`[{key!r}] must have one entry a node, {p}; found {len(values)}.")
-        out[str(key)] = values
+        plain = [value.item() if isinstance(value, np.generic) else value for value in column]
+        if len(plain) != p:
+            raise ValueError(f"`node_attributes`[{key!r}] must have one entry a node, {p}; found {len(plain)}.")
+        out[str(key)] = plain
     return out
 
 

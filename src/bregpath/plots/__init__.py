@@ -1,4 +1,4 @@
-"""Figures of paths and selections. Every function takes the thing to draw and returns the Axes.
+"""Figures of paths, selections and graphs. Every function takes the thing to draw and returns the Axes.
 
 They need Matplotlib (``pip install bregpath[plot]``). What is drawn is computed apart,
 without it, by `path_curves`.
@@ -6,7 +6,17 @@ without it, by `path_curves`.
 
 from __future__ import annotations
 
+from bregpath.plots.graphs import plot_graph, plot_graph_comparison
 from bregpath.plots.paths import PathCurves, path_curves, plot_path
 from bregpath.plots.selection import plot_selection
+from bregpath.plots.stability import plot_stability
 
-__all__ = ["PathCurves", "path_curves", "plot_path", "plot_selection"]
+__all__ = [
+    "PathCurves",
+    "path_curves",
+    "plot_graph",
+    "plot_graph_comparison",
+    "plot_path",
+    "plot_selection",
+    "plot_stability",
+]
