@@ -154,6 +154,12 @@ def test_names_do_not_overlap(p, layout):
     assert all(frame.contains(*corner) for text in ax.texts for corner in text.get_window_extent().corners())
 
 
+def test_nodes_make_room_for_their_names():
+    clique = np.ones((100, 100)) - np.eye(100)
+    ax = plot_graph(clique, [f"a long name {j}" for j in range(100)], label_size=10.0)
+    assert not overlaps(ax)
+
+
 def test_names_around_a_circle_keep_apart():
     ax = plot_graph(random_graph(100, 150, seed=1), [f"Senator {j}" for j in range(100)], layout="circle")
     ax.figure.canvas.draw()
