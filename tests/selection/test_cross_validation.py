@@ -12,7 +12,8 @@ import bregpath
 from bregpath.losses import as_loss
 from bregpath.selection import cross_validation
 from bregpath.selection._scores import SCORES
-from bregpath.selection.cross_validation import aggregate, choose, cross_validate, make_folds
+from bregpath.selection.cross_validation import aggregate, choose, cross_validate
+from bregpath.selection.folds import make_folds
 
 GLMNET = json.loads((File(__file__).parents[1] / "golden" / "glmnet_cv_rule.json").read_text())
 SIMULATORS = {

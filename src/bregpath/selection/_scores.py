@@ -1,8 +1,9 @@
-"""Scores of held-out rows, at every time at once."""
+"""Scores of some rows, at every time at once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,14 +11,99 @@ import numpy as np
 from bregpath._typing import Array
 from bregpath.losses import AbstractLoss
 
-__all__ = ["SCORES", "check_scoring"]
+__all__ = ["SCORES", "Rows", "Scorer", "make_scorers"]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What a score needs to know of some rows, besides their predictors."""
+
+    loss: AbstractLoss
+    unit: float  # of y, in which losses with units count
+    y: Array  # as the user gave it
+    coded: Array  # as the loss takes it
+    w: Array  # weights
+    weighted: bool  # whether the user gave weights
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """A named measure of predictions."""
+
+    name: str
+    measure: str | Callable[..., float]  # a key of SCORES, or the user's own function
+    larger_is_better: bool
+
+    @property
+    def is_smooth(self) -> bool:
+        """Whether its curve is that of the loss itself, which moves without jumps."""
+        return self.measure == "deviance"
+
+    def __call__(self, rows: Rows, eta: Array) -> Array:
+        """Scores (T,) of linear predictors (T, n) or (T, n, q)."""
+        if isinstance(self.measure, str):
+            return SCORES[self.measure](rows.loss, rows.unit, eta, rows.coded, rows.w / rows.w.sum())
+        extra = {"sample_weight": rows.w} if rows.weighted else {}
+        return np.array([float(self.measure(rows.y, rows.loss.predict(e), **extra)) for e in eta])
+
+
+def make_scorers(scoring: Any, loss: AbstractLoss) -> tuple[Scorer, ...]:
+    """The measures that were asked for: a name, a function, a list of these, or a dict of them by name."""
+    if scoring is None:
+        scoring = "deviance"
+    if isinstance(scoring, Mapping):
+        scorers = tuple(_check(measure, loss, str(name)) for name, measure in scoring.items())
+    elif isinstance(scoring, list | tuple | set):
+        scorers = tuple(_check(measure, loss) for measure in scoring)
+    else:
+        scorers = (_check(scoring, loss),)
+    names = [scorer.name for scorer in scorers]
+    if not names:
+        raise ValueError("`scoring` is empty; name at least one measure, or leave it out for the deviance.")
+    if len(set(names)) < len(names):
+        raise ValueError(f"`scoring` names a measure twice: {names}; pass a dict to name functions yourself.")
+    return scorers
+
+
+def _check(measure: Any, loss: AbstractLoss, name: str | None = None) -> Scorer:
+    if not callable(measure) and not (isinstance(measure, str) and measure in SCORES):
+        raise ValueError(f"`scoring` must be one of {sorted(SCORES)} or a callable (or several), found {measure!r}.")
+    if hasattr(measure, "_score_func"):  # of sklearn.metrics.make_scorer: it wants an estimator
+        raise TypeError(
+            f"`scoring` takes functions score(y_true, prediction), found a scorer of estimators, {measure!r}; "
+            "pass the metric itself."
+        )
+    if measure == "misclassification" and not loss.is_classifier:
+        raise ValueError(f'`scoring`="misclassification" needs a classifier, found loss={loss.name!r}; use "deviance".')
+    if measure == "auc" and not (loss.is_classifier and loss.n_outputs == 1):
+        raise ValueError(f'`scoring`="auc" needs loss="logistic", found loss={loss.name!r}.')
+    if isinstance(measure, str):
+        return Scorer(name or measure, measure, measure == "auc")
+    larger = bool(getattr(measure, "larger_is_better", False))
+    return Scorer(name or str(getattr(measure, "__name__", "score")), measure, larger)
+
+
+# --- the measures by name ------------------------------------------------------------------------------------
 
 
 def _deviance(loss: AbstractLoss, unit: float, eta: Array, y: Array, w: Array) -> Array:
-    # Losses with units count in those of the path on all rows (the bend of Huber's loss is a multiple of
-    # them).
+    if loss.name in _ROWWISE and loss.number_in_core is not None:
+        return _ROWWISE[loss.name](eta, y) @ w
+    # Losses with units count in those of the path on all rows (the bend of Huber's loss is a multiple of them).
     y = y / unit if loss.has_units else y
     return np.array([unit**2 * loss.deviance(e / unit, y, w) for e in eta])
+
+
+def _logistic_deviance(eta: Array, y: Array) -> Array:
+    margin = y * eta
+    return 2.0 * (np.log1p(np.exp(-np.abs(margin))) + np.maximum(-margin, 0.0))
+
+
+# Deviances of single rows of the shipped losses that need no constants: all times in one go.
+_ROWWISE: dict[str, Callable[[Array, Array], Array]] = {
+    "gaussian": lambda eta, y: (eta - y) ** 2,
+    "logistic": _logistic_deviance,
+}
 
 
 def _misclassification(loss: AbstractLoss, unit: float, eta: Array, y: Array, w: Array) -> Array:
@@ -26,10 +112,21 @@ def _misclassification(loss: AbstractLoss, unit: float, eta: Array, y: Array, w:
 
 
 def _mse(loss: AbstractLoss, unit: float, eta: Array, y: Array, w: Array) -> Array:
+    error = _error(loss, eta, y) ** 2
+    return (error.sum(axis=2) if error.ndim == 3 else error) @ w
+
+
+def _mae(loss: AbstractLoss, unit: float, eta: Array, y: Array, w: Array) -> Array:
+    error = np.abs(_error(loss, eta, y))
+    return (error.sum(axis=2) if error.ndim == 3 else error) @ w
+
+
+def _error(loss: AbstractLoss, eta: Array, y: Array) -> Array:
+    """Predicted minus observed response, or probability minus indicator of the class."""
     prediction = loss.predict(eta)
     if eta.ndim == 3:
-        return np.sum((prediction - np.eye(eta.shape[2])[y]) ** 2, axis=2) @ w
-    return (prediction - (y > 0 if loss.is_classifier else y)) ** 2 @ w
+        return prediction - np.eye(eta.shape[2])[y]
+    return prediction - (y > 0 if loss.is_classifier else y)
 
 
 def _auc(loss: AbstractLoss, unit: float, eta: Array, y: Array, w: Array) -> Array:
@@ -52,16 +149,6 @@ SCORES: dict[str, Callable[..., Array]] = {
     "deviance": _deviance,
     "misclassification": _misclassification,
     "mse": _mse,
+    "mae": _mae,
     "auc": _auc,
 }
-
-
-def check_scoring(scoring: Any, loss: AbstractLoss) -> str | Callable[..., float]:
-    scoring = "deviance" if scoring is None else scoring
-    if not callable(scoring) and scoring not in SCORES:
-        raise ValueError(f"`scoring` must be one of {sorted(SCORES)} or a callable, found {scoring!r}.")
-    if scoring == "misclassification" and not loss.is_classifier:
-        raise ValueError(f'`scoring`="misclassification" needs a classifier, found loss={loss.name!r}; use "deviance".')
-    if scoring == "auc" and not (loss.is_classifier and loss.n_outputs == 1):
-        raise ValueError(f'`scoring`="auc" needs loss="logistic", found loss={loss.name!r}.')
-    return scoring

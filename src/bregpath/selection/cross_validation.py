@@ -5,26 +5,28 @@ from __future__ import annotations
 import numbers
 import os
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from copy import copy
-from dataclasses import dataclass
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from bregpath import _frames, _validation
-from bregpath._typing import Array, IntArray
+from bregpath._progress import progress_bar
+from bregpath._typing import Array
 from bregpath.flow.stop import Result
-from bregpath.losses import AbstractLoss
-from bregpath.path import Path
-from bregpath.selection._scores import SCORES, check_scoring
-from bregpath.selection.result import Selection
-from bregpath.trace import trace_path
+from bregpath.selection._scores import Scorer, make_scorers
+from bregpath.selection.fold_paths import Data, FoldPath, WholePath
+from bregpath.selection.folds import Folds, check_classes, make_folds
+from bregpath.selection.result import ScoreCurve, Selection
+from bregpath.selection.turning import MIN_FOLDS, clear_turn
 
 __all__ = ["aggregate", "choose", "cross_validate"]
 
-Folds = list[tuple[IntArray, IntArray]]
+FIRST = 0.5  # share of the times that is traced before the curve is looked at
+STRETCH = 0.12  # share of the times between two looks, which cost more than a few small steps too many
+LARGE = 2**20  # numbers in X from which on looking costs nothing in comparison
+FEW_TIMES = 20  # that few times are traced on all rows at once
 
 
 def cross_validate(
@@ -33,8 +35,9 @@ def cross_validate(
     *,
     cv: Any = 5,
     cv_groups: Any = None,
-    scoring: str | Callable[..., float] | None = None,
+    scoring: Any = None,
     full: bool = False,
+    patience: int = 5,
     n_jobs: int | None = None,
     seed: Any = 0,
     **options: Any,
@@ -51,6 +54,11 @@ def cross_validate(
 
     `Selection.t` is the best time; ``.one_se()`` gives the smallest time within one standard error of it.
 
+    All folds advance together and stop once the curve has clearly turned: when ``patience`` times in a row are
+    worse than the best one before them by more than the standard errors of both, :math:`s(t) + s(t_{best})` (for the
+    deviance, whose curve is smooth, by more than the larger of the two). Up to there the result is that of the
+    whole window.
+
     Parameters
     ----------
     X, y
@@ -60,21 +68,25 @@ def cross_validate(
         scikit-learn splitter, or index arrays.
     cv_groups : array-like of shape (n,), optional
         Rows with the same label stay in the same fold.
-    scoring : {"deviance", "misclassification", "mse", "auc"} or callable, default "deviance"
-        What is measured on held-out rows. "mse" of a classifier is the squared error of its probabilities,
-        summed over classes if there are more than two outputs. A callable is called as ``score(y_true,
-        prediction)`` with the prediction as `Path.predict` gives it (mean response, probability), and with
-        ``sample_weight=`` too when weights were given; smaller is better unless it has a true attribute
-        ``larger_is_better``.
+    scoring : {"deviance", "misclassification", "mse", "mae", "auc"} or callable, or a list or dict of them
+        What is measured on held-out rows; "deviance" by default. "mse" and "mae" of a classifier are errors of its
+        probabilities, summed over classes if there are more than two outputs. A callable is called as
+        ``score(y_true, prediction)`` with the prediction as `Path.predict` gives it (mean response,
+        probability), and with ``sample_weight=`` too when weights were given; smaller is better unless it has a
+        true attribute ``larger_is_better``. Of several measures the first chooses t, the others are in
+        `Selection.scores`, and the folds go on until all curves have turned.
     full : bool, default False
-        Promise of the whole curve. At present every fold runs to the end anyway; later, False may end the
-        folds once the curve has clearly turned.
+        Run the whole window, whatever the curve does.
+    patience : int, default 5
+        Number of times in a row that must be clearly worse than the best one before the folds stop. With fewer
+        than four folds the error bars are too rough for that, and the whole window is run.
     n_jobs : int, optional
-        Number of threads over the folds; -1 is one for each processor.
-    seed : int, RandomState or None, default 0
+        Number of threads over the folds; -1 is one for each processor. The result does not depend on it.
+    seed : int, Generator, RandomState or None, default 0
         How rows are shuffled into ``cv`` folds.
     **options
-        Keyword arguments of `trace_path`. ``stop`` and ``progress`` act on the path of all rows only.
+        Keyword arguments of `trace_path`. ``stop`` acts on the path of all rows only, which is then traced to
+        the end first, as it is when times ``t`` are given.
 
     Returns
     -------
@@ -83,48 +95,41 @@ def cross_validate(
     Warns
     -----
     UserWarning
-        When the curve still falls clearly at the end of the path: ask for a larger ``t_ratio``.
+        When the curve still falls clearly at the end of the path: ask for a larger ``t_ratio``. When the score
+        is the same at all times, so that it chooses nothing.
 
     Examples
     --------
     >>> import bregpath
-    >>> from bregpath.selection.cross_validation import cross_validate
     >>> data = bregpath.datasets.make_logistic(200, 20, 4, seed=1)
-    >>> selection = cross_validate(data.X, data.y, loss="logistic")
+    >>> selection = bregpath.cross_validate(data.X, data.y, loss="logistic")
     >>> selection.path.support(selection.t_1se).tolist()
     [0, 1, 2, 3]
+    >>> len(selection.times) < 100 and selection.stopped_early
+    True
     """
-    path = _uninterrupted(trace_path(X, y, **options))
-    task = _Task.prepare(path, X, y, scoring, options)
-    folds = make_folds(cv, X, task.y, task.w, cv_groups, path.loss.is_classifier, seed)
-    task.check_classes(folds)
-    workers = _workers(n_jobs, len(folds))
-    if workers == 1:
-        results = [task.run(*fold) for fold in folds]
-    else:
-        with ThreadPoolExecutor(workers) as pool:
-            results = list(pool.map(lambda fold: task.run(*fold), folds))
-    scores = np.stack([score for score, _ in results])
-    weights = np.array([task.w[test].sum() for _, test in folds])
-    mean, se = aggregate(scores, weights)
-    i_min, i_1se = choose(path.t, mean, se, larger_is_better=task.larger_is_better)
-    selection = Selection(
-        rule=f"{len(folds)}-fold cross-validation",
-        t=float(path.t[i_min]),
-        t_min=float(path.t[i_min]),
-        t_1se=float(path.t[i_1se]),
-        times=path.t,
-        mean=mean,
-        se=se,
-        measure=task.measure,
-        larger_is_better=task.larger_is_better,
-        curves={"df": path.df},
-        fold_scores=scores,
-        fold_weights=weights,
-        out_of_fold=_gather(folds, [eta for _, eta in results], len(task.y)),
-        path=path,
-    )
-    _warn_if_short(selection, path, "t" in options and options["t"] is not None)
+    patience = _check_patience(patience)
+    progress = options.pop("progress", False)
+    at_once = full or options.get("t") is not None or options.get("stop") is not None
+    n_times = options.get("n_times", 100)
+    at_once = at_once or not isinstance(n_times, numbers.Integral) or n_times < FEW_TIMES
+    whole = WholePath(X, y, options, None if at_once else _first_stretch(int(n_times)))
+    data = Data.prepare(whole.path, X, y, options)
+    scorers = make_scorers(scoring, data.loss)
+    rows = make_folds(cv, X, data.y, data.w, cv_groups, data.loss.is_classifier, seed)
+    if data.loss.classes is not None:
+        check_classes(rows, data.y, data.coded)
+    shares = data.must_share(len(rows))
+    folds = _Folds([FoldPath(data, *pair, shares) for pair in rows], scorers)
+    can_stop = not full and len(rows) >= MIN_FOLDS
+    with _threads(n_jobs, len(rows)) as each, progress_bar(progress, *_ends(whole.clock)) as report:
+        n_times = folds.run(whole.clock, patience if can_stop else None, each, report)
+    path, has_turned = whole.finish(n_times), n_times < len(whole.clock)
+    if path.t[-1] < whole.clock[n_times - 1]:  # it ended by itself, and so does the curve
+        n_times, has_turned = int(np.searchsorted(whole.clock, path.t[-1])), False
+    selection = folds.select(whole, n_times, has_turned)
+    _warn_if_constant(selection)
+    _warn_if_short(selection, "t" in options and options["t"] is not None)
     return selection
 
 
@@ -133,8 +138,8 @@ def choose(times: Array, mean: Array, se: Array, *, larger_is_better: bool = Fal
 
     .. math:: i_\min = \arg\min m, \qquad i_{1se} = \arg\min \{t_i : m_i \le m_{i_\min} + s_{i_\min}\};
 
-    of equally good times the smallest counts. An undefined standard error (a single fold) counts as zero, and
-    points where the mean is not finite are never chosen.
+    of equally good times (to rounding) the smallest counts. An undefined standard error (a single fold) counts as
+    zero, and points where the mean is not finite are never chosen.
 
     Examples
     --------
@@ -144,9 +149,10 @@ def choose(times: Array, mean: Array, se: Array, *, larger_is_better: bool = Fal
     """
     order = np.argsort(times, kind="stable")
     curve = np.where(np.isfinite(mean), -mean if larger_is_better else mean, np.inf)[order]
-    best = int(np.argmin(curve))
-    if not np.isfinite(curve[best]):
+    lowest = float(np.min(curve))
+    if not np.isfinite(lowest):
         return int(order[0]), int(order[0])
+    best = int(np.argmax(curve <= lowest + 1e-12 * abs(lowest)))
     spread = float(se[order[best]])
     limit = curve[best] + (spread if np.isfinite(spread) else 0.0)
     return int(order[best]), int(order[np.argmax(curve <= limit)])
@@ -169,164 +175,108 @@ def aggregate(scores: Array, weights: Array) -> tuple[Array, Array]:
         return mean, np.sqrt(variance / np.float64(len(weights) - 1))
 
 
-# --- folds ---------------------------------------------------------------------------------------------------
+# --- all folds together --------------------------------------------------------------------------------------
 
 
-def make_folds(cv: Any, X: Any, y: Array, w: Array, groups: Any = None, stratify: bool = False, seed: Any = 0) -> Folds:
-    """Training and held-out rows of each fold, without rows of weight zero."""
-    n, rows = len(y), np.flatnonzero(w > 0)
-    if groups is not None:
-        groups = _frames.series_to_numpy(groups)
-        if len(groups) != n:
-            raise ValueError(f"`cv_groups` must have one label for each of the {n} rows, found {len(groups)}.")
-    pairs: Iterable[Any]
-    if isinstance(cv, numbers.Integral) and not isinstance(cv, bool):
-        some = None if groups is None else groups[rows]
-        pairs = [(rows[a], rows[b]) for a, b in _split_by_number(int(cv), y[rows], some, stratify, seed)]
-    elif hasattr(cv, "split") and not isinstance(cv, str):
-        pairs = cv.split(X, y, groups)
-    elif isinstance(cv, Iterable) and not isinstance(cv, str):
-        pairs = cv
-    else:
-        raise TypeError(f"`cv` must be a number of folds, a splitter or a list of (train, test) rows, found {cv!r}.")
-    folds = [_check_fold(pair, k, n, w) for k, pair in enumerate(pairs)]
-    if not folds:
-        raise ValueError("`cv` gives no folds; at least one pair (train, test) is needed.")
-    return folds
+class _Folds:
+    """Folds that advance together, with their scores so far."""
+
+    def __init__(self, paths: list[FoldPath], scorers: tuple[Scorer, ...]) -> None:
+        self.paths = paths
+        self.scorers = scorers
+        self.weights = np.array([fold.data.w[fold.test].sum() for fold in paths])
+        self.scores = np.zeros((len(scorers), len(paths), 0))
+        self.etas: list[list[Array]] = [[] for _ in paths]
+
+    def run(
+        self,
+        clock: Array,
+        patience: int | None,
+        each: Callable[[Callable[[FoldPath], Any], list[FoldPath]], Any],
+        report: Callable[[float], None],
+    ) -> int:
+        """Trace and score until all curves have turned; returns how many times of the clock count.
+
+        Without ``patience`` the whole clock is run.
+        """
+        total, done = len(clock), 0
+        stretch = total if patience is None else _first_stretch(total)
+        while done < total:
+            begin, done = done, min(done + stretch, total)
+
+            def visit(fold: FoldPath, begin: int = begin, done: int = done) -> tuple[Array, Array]:
+                fold.advance(clock, done - 1)
+                return fold.score(self.scorers, clock[begin:done])
+
+            results = list(each(visit, self.paths))
+            self.scores = np.concatenate([self.scores, np.stack([scores for scores, _ in results], axis=1)], axis=2)
+            for kept, (_, eta) in zip(self.etas, results, strict=True):
+                kept.append(eta)
+            report(float(clock[done - 1]))
+            if patience is not None:
+                turn, stretch = self._outlook(total, patience)
+                if turn is not None:
+                    return turn + 1
+        return total
+
+    def _outlook(self, total: int, patience: int) -> tuple[int | None, int]:
+        """Where the last of the curves has turned, or how many more times to trace before looking again."""
+        turns, more = [], 1
+        X = self.paths[0].data.X
+        longest = patience if X.shape[0] * X.shape[1] >= LARGE else max(patience, round(STRETCH * total))
+        for scorer, scores in zip(self.scorers, self.scores, strict=True):
+            mean, se = aggregate(scores, self.weights)
+            turn, run = clear_turn(
+                mean, se, patience, larger_is_better=scorer.larger_is_better, smooth=scorer.is_smooth
+            )
+            turns.append(turn)
+            if turn is None:
+                more = max(more, patience - run if run else longest)
+        known = [turn for turn in turns if turn is not None]
+        return (max(known) if len(known) == len(turns) else None), more
+
+    def select(self, whole: WholePath, n_times: int, has_turned: bool) -> Selection:
+        """The result, from the first ``n_times`` times."""
+        times, path, paths = whole.clock[:n_times], whole.path, self.paths
+        scores = {
+            scorer.name: _curve(scorer, times, scores[:, :n_times], self.weights)
+            for scorer, scores in zip(self.scorers, self.scores, strict=True)
+        }
+        for fold in paths:
+            fold.release()
+        by_name = {scorer.name: scorer for scorer in self.scorers}
+
+        def train(measure: str) -> Array:
+            return np.stack([fold.train_score(by_name[measure], times) for fold in paths])
+
+        first = scores[self.scorers[0].name]
+        folds = [(fold.train, fold.test) for fold in paths]
+        return Selection(
+            rule=f"{len(paths)}-fold cross-validation",
+            t=first.t_min,
+            times=times,
+            curves={"df": path.df[:n_times]},
+            fold_weights=self.weights,
+            out_of_fold=_gather(folds, [np.concatenate(eta)[:n_times] for eta in self.etas], len(paths[0].data.y)),
+            path=path,
+            folds=tuple(folds),
+            fold_paths=tuple(fold.path for fold in paths if fold.path is not None),
+            scores=scores,
+            stopped_early=has_turned,
+            _train=train,
+            **vars(first),
+        )
 
 
-def _split_by_number(k: int, y: Array, groups: Array | None, stratify: bool, seed: Any) -> Iterable[Any]:
-    from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
-
-    units, what = len(y), "rows of positive weight"
-    if groups is not None:
-        units, what = len(np.unique(groups)), "cv_groups"
-    if k < 2 or k > units:
-        raise ValueError(f"`cv`={k} is not possible with {units} {what}; use a number of folds from 2 to {units}.")
-    if groups is not None:
-        return GroupKFold(k).split(y, y, groups)
-    if not stratify:
-        return KFold(k, shuffle=True, random_state=seed).split(y)
-    classes, count = np.unique(y, return_counts=True)
-    if count.min() < 2:
+def _curve(scorer: Scorer, times: Array, scores: Array, weights: Array) -> ScoreCurve:
+    mean, se = aggregate(scores, weights)
+    if not np.isfinite(mean).any():
         raise ValueError(
-            f"`cv`={k} needs two rows of each class, found one of class {_label(classes[count.argmin()])}; "
-            "merge or drop the class, or choose t by information_criterion()."
+            f"`scoring`: {scorer.name!r} is not finite at any time (fold 0 begins with {scores[0, 0]}); "
+            "it must be a number for every fold."
         )
-    with warnings.catch_warnings():  # a class with fewer rows than folds is not held out in some: no harm
-        warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
-        try:
-            return list(StratifiedKFold(k, shuffle=True, random_state=seed).split(y, y))
-        except ValueError:
-            raise ValueError(
-                f"`cv`={k} exceeds the number of rows in every class (at most {count.max()}); use fewer folds."
-            ) from None
-
-
-def _check_fold(pair: Any, k: int, n: int, w: Array) -> tuple[IntArray, IntArray]:
-    try:
-        train, test = (np.arange(n)[np.asarray(rows) if len(rows) else slice(0)] for rows in pair)
-    except (TypeError, ValueError, IndexError) as error:
-        raise ValueError(f"`cv`: fold {k} is not a pair (train, test) of rows of X, which has {n} ({error}).") from None
-    train, test = train[w[train] > 0], test[w[test] > 0]
-    if not len(train) or not len(test):
-        raise ValueError(f"`cv`: fold {k} has no {'test' if len(train) else 'training'} rows of positive weight.")
-    return train, test
-
-
-# --- one fold ------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Task:
-    """All that a fold needs besides its rows."""
-
-    X: Any
-    y: Array
-    coded: Array
-    w: Array
-    offset: Array | None
-    weighted: bool
-    options: dict[str, Any]
-    loss: AbstractLoss
-    unit: float
-    scoring: str | Callable[..., float]
-
-    @classmethod
-    def prepare(cls, path: Path, X: Any, y: Any, scoring: Any, options: dict[str, Any]) -> _Task:
-        y = _frames.series_to_numpy(np.ravel(y) if np.ndim(y) == 2 and np.shape(y)[1] == 1 else y)
-        n = len(y)
-        w = options.get("sample_weight")
-        weights = np.ones(n) if w is None else _validation.check_weights(w, n) * n
-        loss = copy(path.loss)  # encoding stores the classes on the loss; the one of the path stays as it is
-        coded = loss.encode(y, weights / n)
-        offset = options.get("offset")
-        if offset is not None:
-            offset = _validation.check_offset(offset, n, path.n_outputs)
-        left_out = ("sample_weight", "offset", "t", "t_ratio", "n_times", "stop", "progress")
-        rest = {key: value for key, value in options.items() if key not in left_out}
-        if path.encoder is not None and path.encoder.has_categories and rest.get("groups") is None:
-            rest["groups"] = path.encoder.groups
-            rest["penalty"] = "group" if rest.get("penalty", "l1") == "l1" else rest["penalty"]
-        matrix = path.encode(X)
-        if _validation.is_sparse(matrix):
-            matrix = matrix.tocsr()  # rows are picked
-        unit = path.units.y_unit if loss.has_units else 1.0
-        scoring = check_scoring(scoring, loss)
-        return cls(matrix, y, coded, weights, offset, w is not None, {**rest, "t": path.t}, loss, unit, scoring)
-
-    @property
-    def measure(self) -> str:
-        return self.scoring if isinstance(self.scoring, str) else getattr(self.scoring, "__name__", "score")
-
-    @property
-    def larger_is_better(self) -> bool:
-        return self.scoring == "auc" or bool(getattr(self.scoring, "larger_is_better", False))
-
-    def check_classes(self, folds: Folds) -> None:
-        """A model can not predict a class it has never seen."""
-        if self.loss.classes is None:
-            return
-        for k, (train, _) in enumerate(folds):
-            missing = np.setdiff1d(self.coded, self.coded[train])
-            if len(missing):
-                label = _label(self.y[self.coded == missing[0]][0])
-                raise ValueError(
-                    f"`cv`: the training rows of fold {k} have no row of class {label}; use stratified folds."
-                )
-
-    def run(self, train: IntArray, test: IntArray) -> tuple[Array, Array]:
-        """Score at every time and linear predictor of the held-out rows."""
-        offset = None if self.offset is None else self.offset[train]
-        path = _uninterrupted(
-            trace_path(self.X[train], self.y[train], sample_weight=self.w[train], offset=offset, **self.options)
-        )
-        eta = linear_predictors(path, self.X[test], len(self.options["t"]))
-        if self.offset is not None:
-            eta = eta + (self.offset[test] if eta.ndim == 3 else self.offset[test, 0])
-        return self.score(eta, test), eta
-
-    def score(self, eta: Array, rows: IntArray) -> Array:
-        """Score of some rows at every time."""
-        w = self.w[rows] / self.w[rows].sum()
-        if callable(self.scoring):
-            extra = {"sample_weight": self.w[rows]} if self.weighted else {}
-            return np.array([float(self.scoring(self.y[rows], self.loss.predict(e), **extra)) for e in eta])
-        return SCORES[self.scoring](self.loss, self.unit, eta, self.coded[rows], w)
-
-
-def linear_predictors(path: Path, X: Any, n_times: int) -> Array:
-    """Linear predictor at ``n_times`` times of a path, without offset; a path that ended early stays where it ended."""
-    q = path.n_outputs
-    table = path.coef_sparse
-    columns = np.unique(table.indices // q)
-    flat = (columns[:, None] * q + np.arange(q)).ravel()
-    coef = table[:, flat].toarray().reshape(len(path.t), len(columns), q)
-    eta = np.asarray(X[:, columns] @ coef.transpose(1, 0, 2).reshape(len(columns), len(path.t) * q))
-    eta = eta.reshape(X.shape[0], len(path.t), q).transpose(1, 0, 2) + path.intercept.reshape(-1, 1, q)
-    # trace_path puts the time of an early end in place of the first time beyond it.
-    eta = eta[np.minimum(np.arange(n_times), len(path.t) - 1)]
-    return eta[:, :, 0] if q == 1 else eta
+    i_min, i_1se = choose(times, mean, se, larger_is_better=scorer.larger_is_better)
+    return ScoreCurve(scorer.name, scorer.larger_is_better, float(times[i_min]), float(times[i_1se]), mean, se, scores)
 
 
 def _gather(folds: Folds, etas: list[Array], n: int) -> Array:
@@ -343,30 +293,52 @@ def _gather(folds: Folds, etas: list[Array], n: int) -> Array:
 # --- odds and ends -------------------------------------------------------------------------------------------
 
 
-def _workers(n_jobs: Any, n_folds: int) -> int:
-    if n_jobs is None:
-        return 1
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, numbers.Integral) or n_jobs == 0:
+@contextmanager
+def _threads(n_jobs: Any, n_folds: int) -> Iterator[Callable[..., Any]]:
+    """A ``map`` over the folds by some threads; results come in order, so their number changes nothing."""
+    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, numbers.Integral) or n_jobs == 0):
         raise ValueError(f"`n_jobs` must be a number of threads, -1 for all processors, or None; found {n_jobs!r}.")
-    jobs = int(n_jobs)
-    return min(n_folds, jobs if jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + jobs))
+    jobs = 1 if n_jobs is None else int(n_jobs)
+    jobs = min(n_folds, jobs if jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + jobs))
+    if jobs == 1:
+        yield map
+        return
+    with ThreadPoolExecutor(jobs) as pool:
+        yield pool.map
 
 
-def _label(label: Any) -> str:
-    return repr(label.item() if isinstance(label, np.generic) else label)
+def _first_stretch(n_times: int) -> int:
+    """How many of some times are traced before the curve is looked at."""
+    return int(np.ceil(FIRST * n_times))
 
 
-def _uninterrupted(path: Path) -> Path:
-    """Half a cross-validation is worth nothing: an interrupt that ended a path goes on to the caller."""
-    if path.result is Result.INTERRUPTED:
-        raise KeyboardInterrupt
-    return path
+def _ends(clock: Array) -> tuple[float, float]:
+    return float(clock[0]), float(clock[-1])
 
 
-def _warn_if_short(selection: Selection, path: Path, own_times: bool) -> None:
+def _check_patience(patience: Any) -> int:
+    if not isinstance(patience, numbers.Integral) or isinstance(patience, bool) or patience < 1:
+        raise ValueError(f"`patience` must be a whole number of times, at least 1, found {patience!r}.")
+    return int(patience)
+
+
+def _warn_if_constant(selection: Selection) -> None:
+    """Say so when the score does not tell the times apart, unless there is only the null model to score."""
+    path = selection.path
+    if len(selection.times) < 2 or path is None or path.result is Result.AT_REST or np.ptp(selection.mean) > 0:
+        return
+    warnings.warn(
+        f"`scoring`: {selection.measure!r} is {selection.mean[0]:.4g} at every time, so it chooses nothing and the "
+        'null model is taken; use a measure that sees more, such as "deviance".',
+        UserWarning,
+        stacklevel=3,
+    )
+
+
+def _warn_if_short(selection: Selection, own_times: bool) -> None:
     """Say so when the best time is the last and the curve has not levelled off."""
-    end = selection.times[-1]
-    if path.result is not Result.COMPLETED or selection.t_min != end or len(selection.times) < 2:
+    end, path = selection.times[-1], selection.path
+    if path is None or path.result is not Result.COMPLETED or selection.t_min != end or len(selection.times) < 2:
         return
     before = min(int(np.searchsorted(selection.times, 0.5 * end)), len(selection.times) - 2)
     gain = abs(float(selection.mean[before] - selection.mean[-1]))

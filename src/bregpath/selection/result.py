@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from bregpath._typing import Array
-from bregpath.path import Path
+from bregpath._typing import Array, IntArray
+from bregpath.path import Path, Point
 
-__all__ = ["Selection"]
+__all__ = ["ScoreCurve", "Selection"]
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreCurve:
+    """One measure of a cross-validation; the attributes are those of `Selection`."""
+
+    measure: str
+    larger_is_better: bool
+    t_min: float
+    t_1se: float
+    mean: Array
+    se: Array
+    fold_scores: Array
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,12 +61,21 @@ class Selection:
     curves : dict of str to ndarray of shape (n_times,)
         Other curves on the same times; "df" is always there.
     fold_scores : ndarray of shape (n_folds, n_times) or None
+        Score of the held-out rows of each fold.
     fold_weights : ndarray of shape (n_folds,) or None
         Total weight of the held-out rows of each fold.
+    folds : tuple of (train, test)
+        Rows of each fold.
+    fold_paths : tuple of Path
+        The path on the training rows of each fold; `fold_coef` reads them. They cannot be extended.
     out_of_fold : ndarray of shape (n_times, n) or (n_times, n, q), or None
         Linear predictor of each row by the model that has not seen it, NaN for rows never held out.
+    scores : dict of str to ScoreCurve
+        All measures by name, in the order in which they were asked for; `by` turns to another one.
+    stopped_early : bool
+        Whether the curve was ended because it had clearly turned.
     path : Path or None
-        The path on all rows, on which t is a point.
+        The path on all rows, on which t is a point. It ends where the curve does, or later.
 
     Examples
     --------
@@ -80,6 +103,12 @@ class Selection:
     fold_weights: Array | None = None
     out_of_fold: Array | None = None
     path: Path | None = None
+    folds: tuple[tuple[IntArray, IntArray], ...] = ()
+    fold_paths: tuple[Path, ...] = ()
+    scores: Mapping[str, ScoreCurve] = field(default_factory=dict)
+    stopped_early: bool = False
+    # Scores the training rows by a measure; lost when the selection is pickled, because it holds the data.
+    _train: Callable[[str], Array] | None = None
 
     def one_se(self) -> Selection:
         """The same selection with the sparser model of the one-standard-error rule."""
@@ -88,6 +117,73 @@ class Selection:
                 f"There is no standard error for the rule {self.rule!r}; use `t_min`, or cross_validate()."
             )
         return replace(self, t=self.t_1se, rule=f"{self.rule}, one-standard-error rule")
+
+    def by(self, measure: str) -> Selection:
+        """The same cross-validation, the time chosen by another of its measures.
+
+        Examples
+        --------
+        >>> import bregpath
+        >>> data = bregpath.datasets.make_logistic(200, 20, 4, seed=1)
+        >>> both = bregpath.cross_validate(data.X, data.y, loss="logistic", scoring=["deviance", "auc"])
+        >>> both.measure, both.by("auc").measure
+        ('deviance', 'auc')
+        """
+        if measure not in self.scores:
+            raise ValueError(f"`measure` must be one that was measured, {list(self.scores)}; found {measure!r}.")
+        curve = self.scores[measure]
+        return replace(self, t=curve.t_min, **vars(curve))
+
+    # --- what the folds know ---------------------------------------------------------------------------------
+
+    @cached_property
+    def train_scores(self) -> Array:
+        """Score of the training rows of each fold, shape (n_folds, n_times); computed when first asked for."""
+        if self._train is None:
+            raise ValueError(
+                "A selection without folds, or one that was unpickled, has no training rows; call cross_validate()."
+            )
+        return self._train(self.measure)
+
+    @cached_property
+    def train_mean(self) -> Array:
+        """Mean of `train_scores`, weighted as the curve of held-out rows is."""
+        assert self.fold_weights is not None
+        return self.fold_weights / self.fold_weights.sum() @ self.train_scores
+
+    def fold_points(self, t: float | None = None) -> tuple[Point, ...]:
+        """The model of each fold at ``t`` (the chosen time by default).
+
+        The path of a fold may end before, where it explains all of its rows; then its last model counts.
+        """
+        if not self.fold_paths:
+            raise ValueError(f"There are no folds for the rule {self.rule!r}; use cross_validate().")
+        time = self.t if t is None else float(t)
+        return tuple(path.at(min(time, float(path.t[-1]))) for path in self.fold_paths)
+
+    def fold_coef(self, t: float | None = None) -> Array:
+        """Coefficients of each fold at ``t`` (the chosen time by default), shape (n_folds, p) or (n_folds, p, q).
+
+        Examples
+        --------
+        >>> import bregpath
+        >>> data = bregpath.datasets.make_linear(100, 10, 3, seed=0)
+        >>> selection = bregpath.cross_validate(data.X, data.y)
+        >>> (selection.fold_coef(selection.t_1se) != 0).sum(axis=0).tolist()
+        [5, 5, 5, 0, 0, 0, 0, 0, 0, 0]
+        """
+        return np.stack([point.coef for point in self.fold_points(t)])
+
+    def predict_out_of_fold(self) -> Array:
+        """Mean response of each row by the model at the chosen time that has not seen it: (n,), or (n, q)."""
+        if self.out_of_fold is None or self.path is None:
+            raise ValueError(f"There are no folds for the rule {self.rule!r}; use cross_validate().")
+        return self.path.loss.predict(self.out_of_fold[int(np.argmin(np.abs(self.times - self.t)))])
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_train": None}
+
+    # --- showing ---------------------------------------------------------------------------------------------
 
     def plot(self, **kwargs: Any) -> Any:
         """Draw the curve against time; see `bregpath.plots.plot_selection`."""
@@ -106,6 +202,11 @@ class Selection:
             chosen = f"{'*' if t == self.t else ''}{name}"
             cells = "".join(f"{v:>{_width(h)}.4g}" for h, v in zip(header[1:], values, strict=True))
             lines.append(f"{chosen:>{_width('')}}{cells}")
+        if self.stopped_early:
+            lines.append(f"Ended at t = {self.times[-1]:.4g}, when the curve had clearly turned (full=True goes on).")
+        others = [name for name in self.scores if name != self.measure]
+        if others:
+            lines.append(f"Measured too, see by(): {', '.join(others)}")
         return "\n".join([f"Selection by {self.rule}, {len(self.times)} times: t = {self.t:.4g}", *lines])
 
 
