@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from bregpath import plots as plots
     from bregpath.estimators import BregmanClassifier as BregmanClassifier
     from bregpath.estimators import BregmanRegressor as BregmanRegressor
+    from bregpath.estimators import GaussianGraph as GaussianGraph
+    from bregpath.estimators import IsingGraph as IsingGraph
+    from bregpath.estimators import PottsGraph as PottsGraph
     from bregpath.flow.stop import Progress as Progress
     from bregpath.flow.stop import Result as Result
     from bregpath.flow.stop import StopAtDevianceRatio as StopAtDevianceRatio
@@ -44,6 +47,9 @@ _HOME = {
     "BootstrapIntervals": "bregpath.selection",
     "BregmanClassifier": "bregpath.estimators",
     "BregmanRegressor": "bregpath.estimators",
+    "GaussianGraph": "bregpath.estimators",
+    "IsingGraph": "bregpath.estimators",
+    "PottsGraph": "bregpath.estimators",
     "KnockoffSelection": "bregpath.selection",
     "Path": "bregpath.path",
     "Point": "bregpath.path",

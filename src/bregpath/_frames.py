@@ -18,7 +18,7 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
 
-__all__ = ["ColumnEncoder", "ColumnSpec", "is_frame", "series_to_numpy"]
+__all__ = ["ColumnEncoder", "ColumnSpec", "is_frame", "is_missing", "read_frame", "series_to_numpy"]
 
 _MAX_LISTED = 10
 
@@ -96,7 +96,7 @@ class ColumnEncoder:
     @classmethod
     def from_frame(cls, frame: Any) -> ColumnEncoder:
         """Learn names, kinds and levels from a frame. Missing values are left for `encode` to refuse."""
-        data, names = _read(frame)
+        data, names = read_frame(frame)
         if not names:
             raise ValueError("X is a data frame without columns; pass at least one column.")
         dtypes = data.schema.dtypes()
@@ -147,7 +147,7 @@ class ColumnEncoder:
         TypeError
             For a column of another kind than the encoder has seen; names the column and its dtype.
         """
-        data, names = _read(frame)
+        data, names = read_frame(frame)
         position = {name: i for i, name in enumerate(names)}
         self._check_names(names)
         where = [position[spec.name] for spec in self.columns]
@@ -241,7 +241,7 @@ def series_to_numpy(y: Any) -> npt.NDArray[Any]:
     array([1, 2, 3])
     """
     if is_frame(y):
-        data, names = _read(y, "y")
+        data, names = read_frame(y, "y")
         if len(names) != 1:
             raise ValueError(
                 f"y is a frame with {len(names)} columns; pass one column, e.g. frame['target']."
@@ -261,7 +261,7 @@ def series_to_numpy(y: Any) -> npt.NDArray[Any]:
 
 def _from_objects(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Numbers if all objects are numbers (nullable integers, decimals), else the objects."""
-    missing = sum(map(_is_missing, values))
+    missing = sum(map(is_missing, values))
     if missing:
         raise _missing_targets(missing)
     if values.size == 0 or any(isinstance(value, str) for value in values):
@@ -276,12 +276,12 @@ def _missing_targets(count: int) -> ValueError:
     return ValueError(f"y has {count} missing value{'s' * (count != 1)}; drop these rows from X and y.")
 
 
-def _is_missing(value: object) -> bool:
+def is_missing(value: object) -> bool:
     # pandas.NA answers no comparison, so it is known by its name; nan is the value that differs from itself.
     return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
 
 
-def _read(frame: Any, argument: str = "X") -> tuple[nw.DataFrame[Any], tuple[str, ...]]:
+def read_frame(frame: Any, argument: str = "X") -> tuple[nw.DataFrame[Any], tuple[str, ...]]:
     """Return the frame as narwhals sees it, and its column names as strings, which must differ."""
     found = f"{type(frame).__module__.partition('.')[0]}.{type(frame).__name__}"
     try:

@@ -9,7 +9,7 @@ import numpy as np
 
 from bregpath._typing import Array
 
-__all__ = ["check_design", "check_number", "check_offset", "check_times", "check_weights"]
+__all__ = ["check_counts", "check_design", "check_number", "check_offset", "check_times", "check_weights"]
 
 
 def is_sparse(X: Any) -> bool:
@@ -78,6 +78,14 @@ def check_weights(sample_weight: Any, n: int) -> Array:
     if not w.sum() > 0:
         raise ValueError("`sample_weight` is zero everywhere; at least one row must count.")
     return w / w.sum()
+
+
+def check_counts(sample_weight: Any, n: int) -> Array:
+    """Weights as given, ones by default: their sum is the number of rows that count."""
+    if sample_weight is None:
+        return np.ones(n)
+    check_weights(sample_weight, n)
+    return np.broadcast_to(np.asarray(sample_weight, dtype=float), (n,))
 
 
 def check_offset(offset: Any, n: int, q: int) -> Array:

@@ -100,7 +100,7 @@ class Path:
     result: Result
     stats: Stats
     loss: AbstractLoss
-    units: Units
+    units: Any  # Units, or the layout of a graph
     trajectory: Trajectory = field(repr=False)
     encoder: _frames.ColumnEncoder | None = field(default=None, repr=False)
     # Continues the path to a later time; lost when the path is saved or pickled, because it holds the data.
@@ -202,7 +202,8 @@ class Path:
         return columns[kept], times[kept] / self.units.y_unit, entered[kept]
 
     @cached_property
-    def entry_times(self) -> Array:
+    def _first_entries(self) -> Array:
+        """Time of the first entry of every column."""
         out = np.full(self.n_features, np.inf)
         columns, times, entered = self._events
         for j, time in zip(columns[entered][::-1], times[entered][::-1], strict=True):
@@ -212,11 +213,20 @@ class Path:
         return out
 
     @cached_property
-    def exit_times(self) -> Array:
+    def _last_exits(self) -> Array:
+        """Time at which every column left for good."""
         out = np.full(self.n_features, np.inf)
         for j, time, entered in zip(*self._events, strict=True):
             out[j] = np.inf if entered else time
         return out
+
+    @property
+    def entry_times(self) -> Array:
+        return self._first_entries
+
+    @property
+    def exit_times(self) -> Array:
+        return self._last_exits
 
     def to_frame(self) -> pd.DataFrame:
         """One row a time: t, df, deviance ratio, intercept(s), and the columns that were ever active (needs pandas)."""

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -25,7 +25,9 @@ from bregpath.losses import as_loss
 from bregpath.path import Path, Stats, Units
 from bregpath.penalties import AbstractPenalty, build_penalty
 
-__all__ = ["trace_path"]
+__all__ = ["run_path", "trace_path"]
+
+PathType = TypeVar("PathType", bound=Path)
 
 # Beyond this share of the deviance coefficients only grow; glmnet stops here as well.
 SATURATION = 0.999
@@ -128,6 +130,31 @@ def trace_path(
         X, y, loss, penalty, groups, penalty_factor, lower, upper,
         kappa, sample_weight, offset, fit_intercept, standardize,
     )  # fmt: skip
+    return run_path(
+        problem, units, encoder, step=step, tol=tol, t=t, t_ratio=t_ratio, n_times=n_times, stop=stop,
+        screening=screening, progress=progress,
+    )  # fmt: skip
+
+
+def run_path(
+    problem: Problem,
+    units: Any,
+    encoder: _frames.ColumnEncoder | None = None,
+    *,
+    step: float | str = "adaptive",
+    tol: float = 0.01,
+    t: Any = None,
+    t_ratio: float = 100.0,
+    n_times: int = 100,
+    stop: Any = None,
+    screening: bool = True,
+    progress: bool | None = False,
+    path_type: type[PathType] = Path,  # type: ignore[assignment]
+) -> PathType:
+    """Trace an assembled problem; the arguments are those of `trace_path`.
+
+    ``units`` restores coefficients to the user's scale: `bregpath.path.Units`, or the layout of a graph.
+    """
     if step != "adaptive":
         if isinstance(step, str):
             raise ValueError(f'`step` must be "adaptive" or a number, found {step!r}.')
@@ -142,8 +169,8 @@ def trace_path(
         times = dynamics.knot.t / units.y_unit * np.geomspace(1.0, ratio, n_times)
     else:
         times = _validation.check_times(t)
-    run = _Run(problem, units, encoder, as_stop(stop), progress)
-    return run.trace(dynamics, run.new_trajectory(dynamics), times)
+    run = _Run(problem, units, encoder, as_stop(stop), progress, path_type)
+    return run.trace(dynamics, run.new_trajectory(dynamics), times)  # type: ignore[return-value]
 
 
 def _build_problem(
@@ -217,10 +244,11 @@ class _Run:
     """Traces a problem and, later, traces it on."""
 
     problem: Problem
-    units: Units
+    units: Any  # Units, or the layout of a graph
     encoder: _frames.ColumnEncoder | None
     stop: Callable[[Progress], bool] | None
     progress: bool | None
+    path_type: type[Path] = Path
 
     def new_trajectory(self, dynamics: GLBI) -> Trajectory:
         knot = dynamics.knot
@@ -275,7 +303,7 @@ class _Run:
             run = replace(self, stop=None) if result is Result.STOPPED else self  # the rule has had its say
             return run.trace(dynamics.fork(), trajectory.copy(), later, before=stats.seconds)
 
-        return Path(
+        return self.path_type(
             t=times,
             deviance=deviance,
             null_deviance=scale * (null - floor),

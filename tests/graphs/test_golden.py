@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 from bregpath.flow.glbi import GLBI
 from bregpath.flow.problem import Problem
-from bregpath.graphs.problems import all_pairs, field_problem, gaussian_problem, ising_problem
+from bregpath.graphs.problems import all_pairs, field_ends, field_problem, gaussian_problem, ising_problem
 from tests.helpers import check_plain_states, golden
 
 PLAIN = [
@@ -37,7 +37,8 @@ def plain_problem(file: str, name: str, kappa: float) -> Problem:
     if kind == "field":
         couplings = "diagonal" if "diag" in name else "full"
         penalty = "l1" if name == "l1" else "group"
-        return field_problem(X, np.full(p, data["q"]), uniform(n), ones, kappa, couplings, penalty)[0]
+        n_states = np.full(p, data["q"])
+        return field_problem(X, n_states, uniform(n), ones, kappa, field_ends(n_states, couplings), penalty)
     return ising_problem(X.astype(float), uniform(n), ones, kappa, kind.removeprefix("ising_"), True)
 
 

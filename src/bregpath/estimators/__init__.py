@@ -1,8 +1,11 @@
-"""Thin scikit-learn shells around `trace_path` and the selection rules."""
+"""Estimators for scikit-learn: regression and classification, and graphs."""
 
 from __future__ import annotations
 
 from bregpath.estimators.classifier import BregmanClassifier
+from bregpath.estimators.gaussian import GaussianGraph
+from bregpath.estimators.ising import IsingGraph
+from bregpath.estimators.potts import PottsGraph
 from bregpath.estimators.regressor import BregmanRegressor
 
-__all__ = ["BregmanClassifier", "BregmanRegressor"]
+__all__ = ["BregmanClassifier", "BregmanRegressor", "GaussianGraph", "IsingGraph", "PottsGraph"]

@@ -16,7 +16,7 @@ from bregpath.losses import (
 )
 from bregpath.penalties import AbstractPenalty, build_penalty
 
-__all__ = ["all_pairs", "field_problem", "gaussian_problem", "ising_problem"]
+__all__ = ["all_pairs", "field_ends", "field_problem", "gaussian_problem", "ising_problem"]
 
 
 def all_pairs(p: int) -> IntArray:
@@ -45,17 +45,12 @@ def ising_problem(spins: Array, w: Array, edge_weights: Array, kappa: float, los
 
 
 def field_problem(
-    states: IntArray, n_states: IntArray, w: Array, edge_weights: Array, kappa: float, couplings: str, penalty: str
-) -> tuple[Problem, IntArray]:
-    """Discrete Markov field of states (n, p), and the ends of its coefficients.
-
-    ``couplings="full"`` has a block of parameters an edge, ``"diagonal"`` only those of equal states. The ends are
-    rows (j, k, l, m): the coefficient couples state l of node j to state m of node k.
-    """
+    states: IntArray, n_states: IntArray, w: Array, edge_weights: Array, kappa: float, ends: IntArray, penalty: str
+) -> Problem:
+    """Discrete Markov field of states (n, p) whose coefficients have the given `field_ends`."""
     from scipy.sparse import csc_array
 
     n, p = states.shape
-    ends = field_ends(n_states, couplings)
     starts = np.concatenate([[0], np.cumsum(n_states)])
     columns = (starts[:-1] + states).ravel()
     rows = np.repeat(np.arange(n), p)
@@ -65,18 +60,23 @@ def field_problem(
     design = PairwiseDesign(features, int(starts[-1]), source, np.ascontiguousarray(source[:, ::-1]))
     mirror = _field_penalty(penalty, ends, edge_weights)
     loss = FieldCompositeLoss(n_states)
-    return Problem(design, loss, mirror, states, w, np.zeros((1, loss.n_outputs)), kappa, True), ends
+    return Problem(design, loss, mirror, states, w, np.zeros((1, loss.n_outputs)), kappa, True)
 
 
-def field_ends(n_states: IntArray, couplings: str) -> IntArray:
-    """Nodes and states (j, k, l, m) of every coefficient of a field."""
+def field_ends(n_states: IntArray, couplings: str = "full", parameters: str = "symmetric") -> IntArray:
+    """Rows (j, k, l, m): a coefficient couples state l of node j to state m of node k.
+
+    ``couplings="full"`` has a block of them an edge, ``"diagonal"`` only those of equal states. With
+    ``parameters="reduced"`` the first state of a node is its reference and has none.
+    """
     ends = []
     for j, k in all_pairs(len(n_states)):
         first, second = np.divmod(np.arange(n_states[j] * n_states[k]), n_states[k])
         if couplings == "diagonal":
             first = second = np.arange(min(n_states[j], n_states[k]))
         ends.append(np.stack([np.full_like(first, j), np.full_like(first, k), first, second], axis=1))
-    return np.concatenate(ends)
+    every = np.concatenate(ends)
+    return every if parameters == "symmetric" else every[np.all(every[:, 2:] > 0, axis=1)]
 
 
 def _field_penalty(penalty: str, ends: IntArray, edge_weights: Array) -> AbstractPenalty:

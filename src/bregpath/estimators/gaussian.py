@@ -1,0 +1,165 @@
+"""Gaussian graphs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from bregpath import _validation
+from bregpath._typing import Array
+from bregpath.estimators.graph import AbstractGraph
+from bregpath.graphs.data import read_numbers
+from bregpath.graphs.layouts import AbstractLayout, GaussianLayout
+from bregpath.selection.graphs import covariance, graph_deviance
+
+__all__ = ["GaussianGraph"]
+
+
+class GaussianGraph(AbstractGraph):
+    r"""Sparse precision matrix :math:`\Omega` of normal variables: its zeros are conditional independences.
+
+    The path runs on the correlation scale; the diagonal is free. Edges are weighted by partial correlations,
+    :math:`-\omega_{jk} / \sqrt{\omega_{jj} \omega_{kk}}`.
+
+    Parameters
+    ----------
+    loss : {"likelihood", "composite"}, default "likelihood"
+        :math:`\operatorname{tr}(S \Omega) - \log\det \Omega`, positive definite at every time; or the regressions of every node
+        on all others (pseudo-likelihood), without a determinant.
+    input : {"data", "covariance"}, default "data"
+        What `fit` is given: rows, or a covariance matrix.
+    n_samples : int, optional
+        Rows behind a covariance matrix; the information criteria need it.
+    stop, gamma, cv, mask, edge_weights, kappa, step, tol, t_ratio, n_times, screening
+        See `AbstractGraph`; gamma is 0.5 by default. From a covariance only "ebic", "bic" and times are possible.
+    stars_beta, n_subsamples, n_jobs, random_state, progress
+        See `AbstractGraph`.
+
+    Attributes
+    ----------
+    precision_, covariance_ : ndarray of shape (p, p)
+        At the chosen time, on the original scale.
+    weights_ : ndarray of shape (p, p)
+        Partial correlations.
+    fields_ : ndarray of shape (p,)
+        Means.
+    adjacency_, t_, path_, selection_, n_features_in_, feature_names_in_
+        See `AbstractGraph`.
+
+    Examples
+    --------
+    >>> import bregpath
+    >>> data = bregpath.datasets.make_gaussian_graph(n=500, p=10, graph="chain", seed=0)
+    >>> graph = bregpath.GaussianGraph().fit(data.X)
+    >>> bool((graph.adjacency_ == data.adjacency).all())
+    True
+    """
+
+    _losses = ("likelihood", "composite")
+    _rules = ("ebic", "bic", "cv", "cv-1se", "stars")
+
+    def __init__(
+        self,
+        loss: str = "likelihood",
+        *,
+        input: str = "data",
+        n_samples: int | None = None,
+        stop: str | float = "ebic",
+        gamma: float = 0.5,
+        cv: Any = 5,
+        mask: Any = None,
+        edge_weights: Any = None,
+        kappa: float = 10.0,
+        step: float | str = "adaptive",
+        tol: float = 0.05,
+        t_ratio: float = 100.0,
+        n_times: int = 100,
+        screening: bool = True,
+        stars_beta: float = 0.05,
+        n_subsamples: int = 20,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        progress: bool | None = False,
+    ) -> None:
+        self.loss = loss
+        self.input = input
+        self.n_samples = n_samples
+        self.stop = stop
+        self.gamma = gamma
+        self.cv = cv
+        self.mask = mask
+        self.edge_weights = edge_weights
+        self.kappa = kappa
+        self.step = step
+        self.tol = tol
+        self.t_ratio = t_ratio
+        self.n_times = n_times
+        self.screening = screening
+        self.stars_beta = stars_beta
+        self.n_subsamples = n_subsamples
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.progress = progress
+
+    def _prepare(self, X: Any, w: Any) -> tuple[AbstractLayout, Array, Array]:
+        if self.input not in ("data", "covariance"):
+            raise ValueError(f'`input` must be "data" or "covariance", found {self.input!r}.')
+        values, names = read_numbers(X)
+        p = values.shape[1]
+        names = names or tuple(f"x{j}" for j in range(p))
+        if self.input == "covariance":
+            return self._from_covariance(values, names, w)
+        weights = _validation.check_counts(w, len(values))
+        mean = weights @ values / weights.sum()
+        scale = np.sqrt(np.diagonal(covariance(values, weights, mean)))
+        constant = np.flatnonzero(scale <= 1e-13 * np.abs(mean))
+        if len(constant):
+            raise ValueError(f"`X` is constant in column {names[constant[0]]!r}; drop it.")
+        return GaussianLayout(names, scale, mean, self.loss), values, weights
+
+    def _from_covariance(self, S: Array, names: tuple[str, ...], w: Any) -> tuple[AbstractLayout, Array, Array]:
+        if S.shape[0] != S.shape[1] or not np.allclose(S, S.T, rtol=1e-8, atol=1e-12):
+            raise ValueError(f'`X` must be a symmetric covariance matrix with input="covariance", found shape {S.shape}.')
+        if (np.diagonal(S) <= 0).any() or np.linalg.eigvalsh(S)[0] < -1e-8 * np.trace(S):
+            raise ValueError("`X` is not a covariance matrix: it has a negative eigenvalue, or a variance of zero.")
+        if w is not None:
+            raise ValueError('`sample_weight` needs rows; with input="covariance" weigh the covariance itself.')
+        if self.stop in ("cv", "cv-1se", "stars"):
+            raise ValueError(f'`stop`={self.stop!r} needs rows; with input="covariance" use "ebic", "bic" or a time.')
+        if self.n_samples is None and not self._is_time:
+            raise ValueError(f"`stop`={self.stop!r} needs the number of rows behind the covariance: pass n_samples.")
+        scale = np.sqrt(np.diagonal(S))
+        n = float(self.n_samples) if self.n_samples is not None else float(len(S))
+        # Rows whose covariance is S: the columns of its root, so that everything else need not know the difference.
+        eigenvalues, vectors = np.linalg.eigh(S)
+        rows = (vectors * np.sqrt(np.maximum(eigenvalues, 0.0) * len(S))) @ vectors.T
+        return GaussianLayout(names, scale, np.zeros(len(S)), self.loss), rows, np.full(len(S), n / len(S))
+
+    def _distinct(self, rows: Array, w: Array) -> tuple[Any, Array]:
+        share = w / w.sum()
+        mean = share @ rows if self.input == "data" else np.zeros(rows.shape[1])
+        return covariance(rows, w, mean), share
+
+    def _encode(self, X: Any) -> Array:
+        values = read_numbers(X)[0]
+        if values.shape[1] != self.n_features_in_:
+            raise ValueError(f"`X` has {values.shape[1]} columns, the graph has {self.n_features_in_} nodes.")
+        return values
+
+    def _set_time(self, t: float) -> None:
+        super()._set_time(t)
+        self.precision_ = self.path_.at(t).coef
+        self.covariance_ = np.linalg.inv(self.precision_)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Mean log-likelihood of the rows of ``X``, as in scikit-learn's covariance estimators; larger is better."""
+        check_is_fitted(self)
+        rows = self._encode(X)
+        w = _validation.check_counts(sample_weight, len(rows))
+        deviance = float(graph_deviance(self.path_, rows, w, np.array([self.t_]))[0])
+        # From the correlation scale to that of the data.
+        jacobian = np.sum(np.log(self.path_.layout.scale))  # type: ignore[attr-defined]
+        constant = 0.5 * self.n_features_in_ * np.log(2 * np.pi)
+        return -0.5 * deviance - jacobian - constant

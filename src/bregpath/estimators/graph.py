@@ -1,0 +1,288 @@
+"""What the graph estimators share: from a table to a path of graphs, a choice on it, and what to do with it."""
+
+from __future__ import annotations
+
+import numbers
+import warnings
+from abc import abstractmethod
+from copy import copy
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from bregpath import _frames, _validation
+from bregpath._typing import Array, BoolArray
+from bregpath.flow.stop import Result
+from bregpath.graphs.layouts import AbstractLayout
+from bregpath.graphs.path import GraphPath
+from bregpath.path import Point
+from bregpath.selection.graphs import GraphData, criterion, cross_validate_graph, graph_deviance, stars
+from bregpath.selection.result import Selection
+from bregpath.trace import run_path
+
+__all__ = ["AbstractGraph"]
+
+
+class AbstractGraph(BaseEstimator):
+    """A sparse graph at one time of a Bregman path.
+
+    The parameters below are those of `IsingGraph`, `PottsGraph` and `GaussianGraph` alike.
+
+    Parameters
+    ----------
+    loss : str
+        See the class.
+    stop : {"ebic", "bic", "cv", "cv-1se", "mdc", "stars"} or float, default "ebic"
+        How the time is chosen: an information criterion; cross-validation of the (composite) deviance, its best time or
+        the sparsest within one standard error; cross-validation of the second-order MDC (Ising and Potts); the densest
+        stable graph (StARS); or a given time t.
+    gamma : float
+        Price of the search in EBIC; 0.25 for Ising and Potts, 0.5 for Gaussian graphs.
+    cv : int, splitter or iterable, default 5
+        Folds, as in `bregpath.cross_validate`.
+    mask : array-like of shape (p, p), optional
+        False where an edge is forbidden.
+    edge_weights : array-like of shape (p, p), optional
+        Relative thresholds of the edges: 0 is never penalised, ``inf`` never enters.
+    kappa : float, default 10
+        Damping. Larger is less biased and costs more.
+    step : "adaptive" or float, default "adaptive"
+        Adaptive steps meet ``tol``; a number is the paper's iteration with that fixed step.
+    tol : float, default 0.05
+        Error of the parameters allowed to a step, relative to the largest.
+    t_ratio, n_times, screening, progress
+        As in `bregpath.trace_path`.
+    stars_beta : float, default 0.05
+        Instability that StARS allows.
+    n_subsamples : int, default 20
+        Subsamples of StARS.
+    n_jobs : int, optional
+        Threads over folds or subsamples.
+    random_state : int or None, default 0
+        How rows are dealt into folds and subsamples.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (p, p)
+        Weights of the edges at the chosen time; zero where there is none.
+    adjacency_ : ndarray of bool of shape (p, p)
+    fields_ : ndarray
+        Unpenalised parameters.
+    t_ : float
+        The chosen time.
+    path_ : GraphPath
+        Graphs of all sizes.
+    selection_ : Selection or None
+        The curve by which the time was chosen; None if ``stop`` is a number.
+    n_features_in_, feature_names_in_
+        The nodes.
+    """
+
+    path_: GraphPath
+    selection_: Selection | None
+    t_: float
+    loss: str
+    gamma: float
+    stop: Any
+
+    # --- what each model does on its own ---------------------------------------------------------------------
+
+    _losses: tuple[str, ...] = ()
+    _rules: tuple[str, ...] = ("ebic", "bic", "cv", "cv-1se", "mdc", "stars")
+
+    @abstractmethod
+    def _prepare(self, X: Any, w: Array | None) -> tuple[AbstractLayout, Array, Array]:
+        """The layout, rows and weights of the data."""
+
+    def _trace(
+        self, layout: AbstractLayout, rows: Array, w: Array, times: Any = None, stop: Any = None
+    ) -> GraphPath:
+        """The path on some rows."""
+        problem = layout.problem(*self._distinct(rows, w), self._thresholds(layout), self._checked_kappa)
+        return run_path(
+            problem,
+            layout,
+            step=self.step,
+            tol=self.tol,
+            t=times,
+            t_ratio=self.t_ratio,
+            n_times=self.n_times,
+            stop=stop,
+            screening=self.screening,
+            progress=self.progress,
+            path_type=GraphPath,
+        )
+
+    @abstractmethod
+    def _distinct(self, rows: Array, w: Array) -> tuple[Any, Array]:
+        """What a problem is made of: distinct rows and weights that sum to one, or a covariance."""
+
+    # --- fitting ---------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """Trace the path of graphs and choose one.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, p)
+            One column a node. Missing values are refused.
+        y : ignored
+        sample_weight : array-like of shape (n,), optional
+            Weight k equals k copies of a row.
+
+        Returns
+        -------
+        self
+        """
+        if self.loss not in self._losses:
+            raise ValueError(f"`loss` must be one of {list(self._losses)}, found {self.loss!r}.")
+        if not self._is_time and self.stop not in self._rules:
+            raise ValueError(f"`stop` must be one of {list(self._rules)} or a time t, found {self.stop!r}.")
+        layout, rows, w = self._prepare(X, sample_weight)
+        self.n_features_in_ = layout.n_nodes
+        if _frames.is_frame(X):
+            self.feature_names_in_ = np.array(layout.names, dtype=object)
+        if self._is_time:
+            self.path_, self.selection_ = self._trace_to(float(self.stop), layout, rows, w), None
+            chosen = min(float(self.stop), float(self.path_.t[-1]))
+        else:
+            data = GraphData(rows, w, lambda some, weights, times: self._trace(layout, some, weights, times))
+            self.path_ = self._trace(layout, rows, w)
+            self.selection_ = self._select(self.path_, data)
+            chosen = self.selection_.t
+        self._set_time(chosen)
+        return self
+
+    @property
+    def _is_time(self) -> bool:
+        return isinstance(self.stop, numbers.Real) and not isinstance(self.stop, bool)
+
+    @property
+    def _checked_kappa(self) -> float:
+        return _validation.check_number("kappa", self.kappa)
+
+    def _trace_to(self, t: float, layout: AbstractLayout, rows: Array, w: Array) -> GraphPath:
+        """The path as far as a time, also if that lies beyond the default window."""
+        path = self._trace(layout, rows, w, stop=_validation.check_number("stop", t))
+        if path.t[-1] < t and path.result is Result.COMPLETED:
+            path = path.extend(t)  # type: ignore[assignment]
+        if path.t[-1] < t * (1 - 1e-9):
+            warnings.warn(
+                f"`stop`={t:g} lies beyond the end of the path, t={path.t[-1]:.4g}, whose graph is used. {path.result}",
+                UserWarning,
+                stacklevel=3,
+            )
+        return path
+
+    def _select(self, path: GraphPath, data: GraphData) -> Selection:
+        if self.stop in ("ebic", "bic"):
+            return criterion(path, data.rows, data.w, self.stop, self.gamma)
+        if self.stop == "stars":
+            return stars(path, data, self.stars_beta, self.n_subsamples, self.n_jobs, self.random_state)
+        measure = "mdc" if self.stop == "mdc" else "deviance"
+        selection = cross_validate_graph(path, data, self.cv, measure, self.n_jobs, self.random_state)
+        return selection.one_se() if self.stop == "cv-1se" else selection
+
+    def _thresholds(self, layout: AbstractLayout) -> Array:
+        """Weights of the edges, checked, with ``inf`` where they are forbidden."""
+        p = layout.n_nodes
+        weights = np.ones((p, p))
+        if self.edge_weights is not None:
+            weights = _square("edge_weights", self.edge_weights, p).astype(float)
+            if np.isnan(weights).any() or (weights < 0).any():
+                raise ValueError("`edge_weights` must be non-negative (0 = never penalised, inf = never enters).")
+        if self.mask is not None:
+            weights = np.where(_square("mask", self.mask, p).astype(bool), weights, np.inf)
+        return weights
+
+    # --- the chosen graph ------------------------------------------------------------------------------------
+
+    def _set_time(self, t: float) -> None:
+        self.t_ = t
+        point = self.path_.at(t)
+        self.weights_ = self.path_.weights(t)
+        self.fields_ = point.intercept
+        self.adjacency_: BoolArray = self.weights_ != 0
+
+    def at(self, t: float) -> Any:
+        """The same estimator at another time of its path."""
+        check_is_fitted(self)
+        twin = copy(self)
+        twin._set_time(float(t))
+        return twin
+
+    def at_sparsity(self, level: float) -> Any:
+        """The same estimator at the last time with at most a share ``level`` of all edges."""
+        check_is_fitted(self)
+        return self.at(self.path_.time_at_sparsity(level))
+
+    def model(self, t: float | None = None) -> Any:
+        """The graphical model at the chosen time, or another."""
+        check_is_fitted(self)
+        return self.path_.model(self._time(t))
+
+    def point(self, t: float | None = None) -> Point:
+        """Parameters at the chosen time, or another."""
+        check_is_fitted(self)
+        return self.path_.at(self._time(t))
+
+    def graph(self, t: float | None = None) -> Any:
+        """The graph as a `networkx.Graph`, with weights and signs."""
+        check_is_fitted(self)
+        return self.path_.graph(self._time(t))
+
+    def edge_table(self, t: float | None = None) -> Any:
+        """Edges with weights, signs and entry times as a data frame (needs pandas)."""
+        check_is_fitted(self)
+        return self.path_.edge_table(self._time(t))
+
+    def write_edges(self, file: str | PathLike[str], t: float | None = None) -> None:
+        """Write the edges to a CSV file."""
+        check_is_fitted(self)
+        self.path_.write_edges(file, self._time(t))
+
+    def write_graphml(self, file: str | PathLike[str], t: float | None = None) -> None:
+        """Write the graph to a GraphML file (needs networkx)."""
+        check_is_fitted(self)
+        self.path_.write_graphml(file, self._time(t))
+
+    def sample(self, n: int, seed: Any = None, **options: Any) -> Array:
+        """Draw rows from the chosen model; see `bregpath.graphs.gibbs` for the options of discrete models."""
+        return self.model().sample(n, seed=seed, **options)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Mean log-likelihood of the rows of ``X``: larger is better. Composite, unless the loss is the likelihood."""
+        check_is_fitted(self)
+        rows = self._encode(X)
+        w = _validation.check_counts(sample_weight, len(rows))
+        return -0.5 * float(graph_deviance(self.path_, rows, w, np.array([self.t_]))[0])
+
+    @abstractmethod
+    def _encode(self, X: Any) -> Array:
+        """Rows of new data."""
+
+    def plot(self, t: float | None = None, **kwargs: Any) -> Any:
+        """Draw the graph: green edges are positive, red ones negative, the width is the strength."""
+        check_is_fitted(self)
+        return self.path_.plot_graph(self._time(t), **kwargs)
+
+    def save(self, file: str | PathLike[str]) -> None:
+        """Write the path to one file; `bregpath.load_path` reads it. The chosen time is ``t_``."""
+        check_is_fitted(self)
+        self.path_.save(file)
+
+    def _time(self, t: float | None) -> float:
+        return self.t_ if t is None else float(t)
+
+
+def _square(name: str, matrix: Any, p: int) -> Array:
+    values = np.asarray(matrix)
+    if values.shape != (p, p):
+        raise ValueError(f"`{name}` must have one entry a pair of nodes, shape ({p}, {p}), found {values.shape}.")
+    off = ~np.eye(p, dtype=bool)
+    if not np.array_equal(values[off], values.T[off]):
+        raise ValueError(f"`{name}` must be symmetric: an edge has no direction.")
+    return values

@@ -1,0 +1,146 @@
+"""Tables of labels as codes 0, 1, ...: what Ising and Potts models are learned from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bregpath import _frames
+from bregpath._typing import Array, IntArray
+
+__all__ = ["RARE", "StateCoder", "collapse_rows", "read_columns", "read_numbers"]
+
+RARE = "(rare)"  # the label that stands for all pooled labels of a node
+
+
+def read_columns(X: Any) -> tuple[list[Array], tuple[str, ...] | None]:
+    """Columns of a table of labels and the names of a data frame (None for an array); nothing may be missing."""
+    if _frames.is_frame(X):
+        data, names = _frames.read_frame(X)
+        columns = [_known(data[:, i].to_numpy(), f"column {name!r}") for i, name in enumerate(names)]
+    else:
+        table = np.asarray(X.toarray() if hasattr(X, "toarray") else X)
+        if table.ndim != 2:
+            raise ValueError(f"`X` must be two-dimensional (rows x nodes), found shape {table.shape}.")
+        names, columns = None, [_known(table[:, j], f"column {j}") for j in range(table.shape[1])]
+    if len(columns) < 2:
+        raise ValueError(f"`X` has {len(columns)} column(s); a graph needs at least 2 nodes.")
+    if len(columns[0]) < 2:
+        raise ValueError(f"`X` has {len(columns[0])} row(s); a graph needs at least 2.")
+    return columns, names
+
+
+def read_numbers(X: Any) -> tuple[Array, tuple[str, ...] | None]:
+    """A table of finite numbers, and the names of a data frame."""
+    columns, names = read_columns(X)
+    for j, column in enumerate(columns):
+        if column.dtype.kind not in "fiub":
+            raise TypeError(f"`X` must hold numbers, found {column[0]!r} in column {j}; use PottsGraph for labels.")
+        if not np.isfinite(column).all():
+            raise ValueError(f"`X` contains infinity in column {j}; drop these rows.")
+    return np.stack(columns, axis=1).astype(float), names
+
+
+def _known(column: Array, where: str) -> Array:
+    column = np.asarray(column)
+    if column.dtype.kind == "f":
+        missing = np.isnan(column)
+    elif column.dtype.kind == "O":
+        missing = np.array([_frames.is_missing(value) for value in column], dtype=bool)
+    else:
+        return column
+    if missing.any():
+        raise ValueError(
+            f"`X` has {missing.sum()} missing value(s) in {where} (first: row {missing.argmax()}); drop these rows, "
+            "impute them, or give missing values a label of their own."
+        )
+    return column
+
+
+@dataclass(frozen=True, eq=False)
+class StateCoder:
+    """Which labels each node has, and the code of each.
+
+    Attributes
+    ----------
+    names : tuple of str
+    levels : tuple of ndarray
+        Labels in the order of their codes. The last may be `RARE`, which stands for all labels of the node that
+        were too rare, and for those never seen.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([["a", "x"], ["b", "y"], ["a", "x"], ["a", "z"], ["b", "y"]])
+    >>> coder, codes = StateCoder.learn(X, min_count=2)
+    >>> coder.levels[1].tolist(), codes[:, 1].tolist()
+    (['x', 'y', '(rare)'], [0, 1, 0, 2, 1])
+    """
+
+    names: tuple[str, ...]
+    levels: tuple[Array, ...]
+
+    @classmethod
+    def learn(cls, X: Any, min_count: int = 1) -> tuple[StateCoder, IntArray]:
+        """Labels and codes of a table; labels of fewer than ``min_count`` rows of a node are pooled."""
+        columns, names = read_columns(X)
+        found = [_levels(column, min_count, j) for j, column in enumerate(columns)]
+        coder = cls(names or tuple(f"x{j}" for j in range(len(columns))), tuple(found))
+        return coder, coder._codes(columns)
+
+    def encode(self, X: Any) -> IntArray:
+        """Codes (n, p) of new data."""
+        columns, names = read_columns(X)
+        if len(columns) != len(self.levels):
+            raise ValueError(f"`X` has {len(columns)} columns, the graph has {len(self.levels)} nodes.")
+        if names is not None and names != self.names:
+            raise ValueError(f"`X` has other columns than the graph's nodes: {list(names)[:5]}, ...; select and order them.")
+        return self._codes(columns)
+
+    def _codes(self, columns: list[Array]) -> IntArray:
+        codes = np.empty((len(columns[0]), len(columns)), dtype=np.intp)
+        for j, (column, levels) in enumerate(zip(columns, self.levels, strict=True)):
+            number = {label: code for code, label in enumerate(levels.tolist())}
+            other = number.get(RARE, -1)
+            found, position = np.unique(column, return_inverse=True)
+            of_found = np.array([number.get(label, other) for label in found.tolist()], dtype=np.intp)
+            if (of_found < 0).any():
+                unseen = found[of_found < 0].tolist()
+                raise ValueError(
+                    f"`X` has labels {unseen[:5]} in column {self.names[j]!r} that were not seen in fit; drop these "
+                    "rows, or fit with min_count=2 or more, which makes a level for rare and unseen labels."
+                )
+            codes[:, j] = of_found[position.ravel()]
+        return codes
+
+
+def _levels(column: Array, min_count: int, j: int) -> Array:
+    """Sorted labels of a column, those that are too rare replaced by one."""
+    try:
+        labels, counts = np.unique(column, return_counts=True)
+    except TypeError:
+        kinds = sorted({type(value).__name__ for value in column})
+        raise TypeError(f"`X` mixes {' and '.join(kinds)} in column {j}; give its labels one type.") from None
+    common = counts >= min_count
+    if common.all():
+        return labels
+    return np.array([*labels[common].tolist(), RARE], dtype=object)
+
+
+def collapse_rows(codes: IntArray, w: Array) -> tuple[IntArray, Array]:
+    """Distinct rows and their total weights; rows of weight zero are absent.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rows, w = collapse_rows(np.array([[1, 0], [0, 1], [1, 0]]), np.array([0.25, 0.5, 0.25]))
+    >>> rows.tolist(), w.tolist()
+    ([[0, 1], [1, 0]], [0.5, 0.5])
+    """
+    codes, w = codes[w > 0], w[w > 0]
+    rows, position = np.unique(codes, axis=0, return_inverse=True)
+    if len(rows) == len(codes):
+        return codes, w
+    return rows, np.bincount(position.ravel(), weights=w)
