@@ -1,0 +1,239 @@
+"""Folds that advance together and stop when the curve has turned."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import bregpath
+from bregpath.selection import cross_validation, fold_paths
+from bregpath.selection.cross_validation import cross_validate
+from bregpath.selection.turning import clear_turn
+
+SIMULATORS = {
+    "gaussian": bregpath.datasets.make_linear,
+    "huber": bregpath.datasets.make_linear,
+    "logistic": bregpath.datasets.make_logistic,
+    "poisson": bregpath.datasets.make_poisson,
+    "multinomial": bregpath.datasets.make_multinomial,
+}
+
+
+@pytest.fixture(scope="module")
+def wide():
+    """Data on which the curve turns early."""
+    return bregpath.datasets.make_logistic(120, 60, 4, seed=1)
+
+
+# --- the rule ------------------------------------------------------------------------------------------------
+
+
+def test_turn_needs_patience():
+    curve, se = np.array([9.0, 5.0, 7.0, 7.0, 5.5, 7.0, 7.0, 7.0, 7.0]), np.full(9, 0.5)
+    assert clear_turn(curve, se, 2) == (3, 4)
+    assert clear_turn(curve, se, 3) == (7, 4)  # the run of two was broken
+    assert clear_turn(curve[:5], se[:5], 3) == (None, 0)
+    assert clear_turn(-curve, se, 3, larger_is_better=True) == (7, 4)
+
+
+def test_turn_needs_distance():
+    falling, noise = np.linspace(9, 1, 20), np.tile([1.0, 1.6, 1.4, 1.9], 10)
+    assert clear_turn(falling, np.full(20, 0.1), 1) == (None, 0)
+    assert clear_turn(noise, np.full(40, 0.5), 1) == (None, 0)
+    assert clear_turn(np.full(20, 3.0), np.zeros(20), 1) == (None, 0)
+    # Twice a standard error apart counts for any curve, once for a smooth one only.
+    rise = np.array([1.0, 2.0, 2.0, 2.0])
+    assert clear_turn(rise, np.full(4, 0.6), 2) == (None, 0)
+    assert clear_turn(rise, np.full(4, 0.6), 2, smooth=True) == (2, 3)
+
+
+def test_turn_with_scores_that_are_not_finite():
+    curve, se = np.array([np.inf, np.nan, 2.0, 1.0, np.inf, np.nan, np.inf]), np.full(7, np.nan)
+    assert clear_turn(curve, se, 3) == (6, 3)
+    assert clear_turn(curve[:4], se[:4], 1) == (None, 0)
+    assert clear_turn(curve[:2], se[:2], 1) == (None, 0)
+
+
+# --- stopped = the beginning of the whole --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loss", sorted(SIMULATORS))
+def test_stopped_curve_is_the_beginning_of_the_whole(loss):
+    data = SIMULATORS[loss](60, 40, 3, seed=3)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The best time is the last one")
+        some = cross_validate(data.X, data.y, loss=loss, t_ratio=30)
+        whole = cross_validate(data.X, data.y, loss=loss, t_ratio=30, full=True)
+    k = len(some.times)
+    assert not whole.stopped_early
+    assert some.stopped_early == (k < len(whole.times))
+    assert_allclose(some.times, whole.times[:k], rtol=1e-12)
+    for name in ("mean", "se", "out_of_fold"):
+        assert_allclose(getattr(some, name), getattr(whole, name)[:k], rtol=1e-8, atol=1e-8)
+    assert_allclose(some.fold_coef(some.times[-1]), whole.fold_coef(some.times[-1]), atol=1e-8)
+    m = len(some.path.t)
+    assert_allclose(some.path.t, whole.path.t[:m], rtol=1e-10)
+    assert_allclose(some.path.coef, whole.path.coef[:m], atol=1e-8)
+    assert_allclose(some.path.deviance, whole.path.deviance[:m], atol=1e-8)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "gaussian"])
+def test_it_does_stop_and_finds_the_same_minimum(loss):
+    data = SIMULATORS[loss](120, 60, 4, seed=1)
+    y = data.y if loss == "logistic" else data.y + 3 * np.random.default_rng(0).normal(size=120)
+    some, whole = (cross_validate(data.X, y, loss=loss, full=full) for full in (False, True))
+    assert some.stopped_early and len(some.times) < 70 and len(some.path.t) < 80
+    assert_allclose([some.t_min, some.t_1se], [whole.t_min, whole.t_1se], rtol=1e-10)
+    # The curve ends where the rule says, not where a stretch happened to end.
+    turn, _ = clear_turn(whole.mean, whole.se, 5, smooth=True)
+    assert len(some.times) == turn + 1
+    assert "clearly turned" in repr(some) and "clearly turned" not in repr(whole)
+
+
+def test_stretches_change_nothing(wide, monkeypatch):
+    options = dict(loss="logistic", scoring=["deviance", "auc"])
+    one = cross_validate(wide.X, wide.y, **options)
+    monkeypatch.setattr(cross_validation, "FIRST", 0.1)
+    monkeypatch.setattr(cross_validation, "STRETCH", 0.03)
+    other = cross_validate(wide.X, wide.y, **options)
+    assert_allclose(other.times, one.times, rtol=1e-12)
+    assert_allclose(other.mean, one.mean, rtol=1e-8)
+    assert_allclose(other.by("auc").mean, one.by("auc").mean, rtol=1e-8)
+
+
+def test_screened_paths_in_stretches(wide, monkeypatch):
+    monkeypatch.setattr("bregpath.flow.working_set.WHOLE_BYTES", 0, raising=False)
+    some, whole = (cross_validate(wide.X, wide.y, loss="logistic", full=full) for full in (False, True))
+    assert some.stopped_early
+    assert_allclose(some.mean, whole.mean[: len(some.times)], rtol=1e-8)
+
+
+def test_patience_and_number_of_folds(wide):
+    options = dict(loss="logistic", t_ratio=30)
+    quick = cross_validate(wide.X, wide.y, patience=1, **options)
+    slow = cross_validate(wide.X, wide.y, patience=12, **options)
+    assert len(quick.times) < len(slow.times)
+    # Three folds have no error bars to rely on.
+    assert not cross_validate(wide.X, wide.y, cv=3, **options).stopped_early
+    for patience in (0, -1, 2.5, True, None):
+        with pytest.raises(ValueError, match="`patience` must be a whole number"):
+            cross_validate(wide.X, wide.y, patience=patience, **options)
+
+
+def test_own_times_and_stop_rules(wide):
+    whole = cross_validate(wide.X, wide.y, loss="logistic", full=True)
+    by_times = cross_validate(wide.X, wide.y, loss="logistic", t=whole.times)
+    k = len(by_times.times)
+    assert by_times.stopped_early and k < 80 and len(by_times.path.t) == 100
+    assert_allclose(by_times.mean, whole.mean[:k], rtol=1e-8)
+    by_rule = cross_validate(wide.X, wide.y, loss="logistic", stop=bregpath.StopAtVariables(1))
+    assert by_rule.path.df.max() == 1 and not by_rule.stopped_early
+    assert_array_equal(by_rule.times, by_rule.path.t)
+    assert_allclose(by_rule.mean[:-1], whole.mean[: len(by_rule.times) - 1], rtol=1e-8)
+
+
+def test_noise_ends_soon_with_the_null_model():
+    rng = np.random.default_rng(1)
+    selection = cross_validate(rng.normal(size=(100, 50)), rng.normal(size=100))
+    assert selection.stopped_early and len(selection.times) < 20
+    assert selection.t_min == selection.t_1se == selection.times[0]
+
+
+@pytest.mark.parametrize("ratio", [100, 300, 3000, 1e5])
+def test_separable_data(ratio):
+    """All paths end by themselves, at different times: in the first stretch, or in one of the later."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 5))
+    X[:, 0] += 2 * np.sign(X[:, 0])
+    y = X[:, 0] > 0
+    some, whole = (cross_validate(X, y, loss="logistic", t_ratio=ratio, full=full) for full in (False, True))
+    assert some.path.result is whole.path.result is bregpath.Result.SATURATED
+    k = len(whole.times) - 1  # the last time is where the path ended, beside the grid
+    assert len(some.times) >= k and not some.stopped_early
+    assert_allclose(some.path.t[-1], whole.path.t[-1], rtol=1e-8)
+    assert_allclose(some.times[:k], whole.times[:k], rtol=1e-12)
+    assert_allclose(some.out_of_fold[:k], whole.out_of_fold[:k], rtol=1e-8)
+
+
+# --- together = one by one -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loss", sorted(SIMULATORS))
+def test_folds_together_are_the_folds_one_by_one(loss):
+    data = SIMULATORS[loss](60, 15, 3, seed=3)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The best time is the last one")
+        selection = cross_validate(data.X, data.y, loss=loss, t_ratio=20, n_times=40)
+    for k, (train, test) in enumerate(selection.folds):
+        assert_array_equal(np.sort(np.r_[train, test]), np.arange(60))
+        alone = bregpath.trace_path(data.X[train], data.y[train], loss=loss, t=selection.times)
+        for i, t in enumerate(alone.t):
+            point = selection.fold_points(t)[k]
+            assert_allclose(point.coef, alone.coef[i], atol=1e-8)
+            assert_allclose(point.intercept, alone.intercept[i], atol=1e-8)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "gaussian"])
+def test_threads_change_nothing(loss):
+    data = SIMULATORS[loss](150, 30, 4, seed=5)
+    options = dict(loss=loss, n_times=40, scoring=["deviance", "mse"])
+    one = cross_validate(data.X, data.y, **options)
+    for n_jobs in (1, 2, -1):
+        other = cross_validate(data.X, data.y, n_jobs=n_jobs, **options)
+        for name in ("times", "mean", "se", "fold_scores", "out_of_fold", "train_scores"):
+            assert_array_equal(getattr(other, name), getattr(one, name))
+        assert_array_equal(other.fold_coef(), one.fold_coef())
+        assert_array_equal(other.path.coef, one.path.coef)
+        assert (other.t_min, other.t_1se, other.stopped_early) == (one.t_min, one.t_1se, one.stopped_early)
+    assert cross_validate(data.X, data.y, seed=1, **options).mean[5] != one.mean[5]
+
+
+def test_large_data_are_shared_by_the_folds(monkeypatch):
+    data = bregpath.datasets.make_logistic(80, 6, 3, seed=4)
+    steps = dict(loss="logistic", step=0.1, t_ratio=20.0, sample_weight=np.linspace(1, 2, 80))
+    cv = [(np.r_[0:60, 0:10], np.arange(60, 80)), (np.arange(20, 80), np.arange(20))]  # some rows count twice
+    copied = cross_validate(data.X, data.y, cv=cv, **steps)
+    monkeypatch.setattr(fold_paths, "COPY_BYTES", 0)
+    shared = cross_validate(data.X, data.y, cv=cv, **steps)
+    assert_allclose(shared.mean, copied.mean, rtol=1e-8)
+    assert_allclose(shared.fold_coef(), copied.fold_coef(), atol=1e-8)
+    assert_allclose(shared.train_mean, copied.train_mean, rtol=1e-8)
+
+
+def test_records_that_are_thinned_are_exact_on_the_clock(wide, monkeypatch):
+    exact = cross_validate(wide.X, wide.y, loss="logistic")
+    monkeypatch.setattr("bregpath.flow.integrate.MAX_RECORD", 20_000)
+    with pytest.warns(UserWarning, match="thinned"):
+        thinned = cross_validate(wide.X, wide.y, loss="logistic")
+    assert_allclose(thinned.times, exact.times, rtol=1e-12)
+    assert_allclose(thinned.mean, exact.mean, rtol=1e-8)
+
+
+def test_progress_is_reported_for_all_folds(wide, monkeypatch):
+    from contextlib import contextmanager
+
+    seen = []
+
+    @contextmanager
+    def bar(show, start, end):
+        seen.append((show, start, end))
+        yield seen.append
+
+    monkeypatch.setattr(cross_validation, "progress_bar", bar)
+    selection = cross_validate(wide.X, wide.y, loss="logistic", progress=True)
+    assert seen[0][0] is True and seen[0][1] == selection.times[0]
+    assert seen[1:] == sorted(seen[1:]) and seen[-1] >= selection.times[-1]
+
+
+def test_interrupt_goes_on_to_the_caller(wide, monkeypatch):
+    import dataclasses
+
+    def interrupted(*args, **kwargs):
+        return dataclasses.replace(bregpath.trace_path(*args, **kwargs), result=bregpath.Result.INTERRUPTED)
+
+    monkeypatch.setattr(fold_paths, "trace_path", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        cross_validate(wide.X, wide.y, loss="logistic", n_times=5)
