@@ -265,7 +265,7 @@ class _Run:
         if dynamics.at_rest:
             result, end = Result.AT_REST, times[-1] * unit
         else:
-            verdict = _Verdict(self, dynamics, null)
+            verdict = _Verdict(self, dynamics, trajectory, null)
             dynamics.is_watched = self.stop is not None or self.progress is not False
             with progress_bar(self.progress, dynamics.knot.t, times[-1] * unit) as report:
                 try:
@@ -329,9 +329,10 @@ class _Run:
 class _Verdict:
     """Ends a path by the user's rule, or when nothing is left to explain."""
 
-    def __init__(self, run: _Run, dynamics: GLBI, null: float) -> None:
+    def __init__(self, run: _Run, dynamics: GLBI, trajectory: Trajectory, null: float) -> None:
         self.run = run
         self.dynamics = dynamics
+        self.trajectory = trajectory
         self.floor = run.problem.loss.saturated(run.problem.y, run.problem.w)
         self.span = null - self.floor
 
@@ -344,16 +345,34 @@ class _Verdict:
             time_now = float(steps.t[k]) / self.run.units.y_unit
             progress = Progress(time_now, int(n_active[k]), float(ratio[k]), partial(self._read, steps, k))
             if stop is not None and stop(progress):
-                kept = k - 1 if getattr(stop, "overshoots", False) else k
-                return Result.STOPPED, float(steps.t[kept])
+                if getattr(stop, "overshoots", False):
+                    return Result.STOPPED, self._last_allowed(stop, float(steps.t[k - 1]), float(steps.t[k]), ratio[k])
+                return Result.STOPPED, float(steps.t[k])
         return (Result.SATURATED, float(steps.t[last])) if len(saturated) else None
+
+    def _last_allowed(self, stop: Callable[[Progress], bool], low: float, high: float, ratio: float) -> float:
+        """The end of the time, inside a step, to which a rule does not object."""
+        for _ in range(50):
+            middle = 0.5 * (low + high)
+            alpha, columns, beta = self.trajectory.read(np.array([middle]))
+            n_active = int(np.count_nonzero(np.any(beta[0] != 0, axis=1)))
+            read = partial(self._restore, alpha[0], columns, beta[0])
+            if stop(Progress(middle / self.run.units.y_unit, n_active, float(ratio), read)):
+                high = middle
+            else:
+                low = middle
+        return low * (1 - 1e-13)  # on the safe side of what rounding does to times in other units
 
     def _read(self, steps: Steps, k: int) -> tuple[Array, Array]:
         """Intercept and coefficients at a knot, as the user knows them."""
         problem = self.run.problem
         columns = self.dynamics.working.columns[: steps.z.shape[1]]
         beta = problem.penalty.take(columns).primal(steps.z[k], problem.kappa)
-        intercept, values = self.run.units.restore(steps.alpha[k], columns, beta)
+        return self._restore(steps.alpha[k], columns, beta)
+
+    def _restore(self, alpha: Array, columns: Array, beta: Array) -> tuple[Array, Array]:
+        problem = self.run.problem
+        intercept, values = self.run.units.restore(alpha, columns, beta)
         coef = np.zeros(problem.beta_shape)
         coef[columns] = values
         return (intercept[0], coef[:, 0]) if problem.n_alpha == 1 else (intercept, coef)

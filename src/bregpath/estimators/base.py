@@ -47,8 +47,8 @@ class AbstractBregmanEstimator(BaseEstimator):
         are possible, BIC chooses, with a warning.
     penalty, groups, penalty_factor, lower, upper, kappa, step, tol, t_ratio, n_times, fit_intercept, standardize, screening
         As in `trace_path`.
-    scoring : str or callable, optional
-        What cross-validation measures; the deviance by default. See `cross_validate`.
+    scoring : str or callable, or several, optional
+        What cross-validation measures; the deviance by default. The first of several chooses. See `cross_validate`.
     gamma : float, default 0.5
         Price of the search in EBIC.
     n_jobs : int, optional
@@ -64,7 +64,8 @@ class AbstractBregmanEstimator(BaseEstimator):
     t_ : float
         The chosen time.
     path_ : Path
-        The whole path. It can be extended until the estimator is pickled, because it refers to the data.
+        The path. A cross-validation ends it once its curve has clearly turned; ``path_.extend(t_max)`` goes on, until
+        the estimator is pickled, because it refers to the data.
     selection_ : Selection or None
         The curve by which the time was chosen; None if ``stop`` is a number.
     n_iter_ : int
@@ -175,7 +176,7 @@ class AbstractBregmanEstimator(BaseEstimator):
 
     # --- fitting ---------------------------------------------------------------------------------------------
 
-    def _fit_path(self, X: Any, y: Array, loss: Any, sample_weight: Any, offset: Any) -> None:
+    def _fit_path(self, X: Any, y: Array, loss: Any, sample_weight: Any, offset: Any, cv_groups: Any = None) -> None:
         """Trace the path, choose a time, and set all attributes but the coefficients."""
         options = {name: getattr(self, name) for name in _TRACE_OPTIONS}
         options |= {"loss": loss, "offset": offset}
@@ -187,24 +188,23 @@ class AbstractBregmanEstimator(BaseEstimator):
             self.path_, self.selection_ = _trace_to(float(self.stop), X, y, options), None
             self.t_ = min(float(self.stop), float(self.path_.t[-1]))
         else:
-            selection = self._select(X, y, weights, options)
+            selection = self._select(X, y, weights, cv_groups, options)
             assert selection.path is not None
             self.path_, self.selection_, self.t_ = selection.path, selection, selection.t
         self.n_iter_ = self.path_.stats.steps
 
-    def _select(self, X: Any, y: Array, weights: Array, options: dict[str, Any]) -> Selection:
+    def _select(self, X: Any, y: Array, weights: Array, cv_groups: Any, options: dict[str, Any]) -> Selection:
         known = ("cv", "cv-1se", *CRITERIA)
         if self.stop not in known:
             raise ValueError(f"`stop` must be one of {list(known)} or a time t, found {self.stop!r}.")
         n, rule, cv = float(weights.sum()), self.stop, self.cv  # a weight counts copies of its row
-        if rule in ("cv", "cv-1se") and isinstance(cv, numbers.Integral):
+        if rule in ("cv", "cv-1se") and isinstance(cv, numbers.Integral) and cv_groups is None:
             cv = self._possible_folds(y[weights > 0], int(cv))
             rule = "bic" if cv is None else rule
         if rule in CRITERIA:
             return information_criterion(trace_path(X, y, **options), str(rule), n, self.gamma)
-        selection = cross_validate(
-            X, y, cv=cv, scoring=self.scoring, n_jobs=self.n_jobs, seed=self.random_state, **options
-        )
+        folds = {"cv": cv, "cv_groups": cv_groups, "seed": self.random_state, "n_jobs": self.n_jobs}
+        selection = cross_validate(X, y, scoring=self.scoring, **folds, **options)
         return selection.one_se() if rule == "cv-1se" else selection
 
     def _possible_folds(self, y: Array, cv: int) -> int | None:

@@ -56,7 +56,9 @@ class BregmanClassifier(ClassifierMixin, AbstractBregmanEstimator):
 
     _loss_needs_labels = True
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> BregmanClassifier:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, cv_groups: Any = None
+    ) -> BregmanClassifier:
         """Trace the path and choose a model on it.
 
         Parameters
@@ -68,6 +70,8 @@ class BregmanClassifier(ClassifierMixin, AbstractBregmanEstimator):
             Weight 0 equals the absence of a row.
         offset : array-like of shape (n,), or (n, q) for the multinomial loss, optional
             Known part of the linear predictor.
+        cv_groups : array-like of shape (n,), optional
+            Rows with the same label stay in the same fold of a cross-validation.
 
         Returns
         -------
@@ -83,7 +87,7 @@ class BregmanClassifier(ClassifierMixin, AbstractBregmanEstimator):
             loss = "logistic" if len(classes) == 2 else "multinomial"
         if not as_loss(loss).is_classifier:
             raise ValueError(f"`loss`={loss!r} is not for class labels; use BregmanRegressor.")
-        self._fit_path(X, y, loss, sample_weight, offset)
+        self._fit_path(X, y, loss, sample_weight, offset, cv_groups)
         self.classes_ = classes
         _, intercept, coef = self.path_.at(self.t_)
         self.intercept_, self.coef_ = np.atleast_1d(intercept), np.atleast_2d(coef.T)

@@ -32,7 +32,7 @@ class GaussianGraph(AbstractGraph):
         What `fit` is given: rows, or a covariance matrix.
     n_samples : int, optional
         Rows behind a covariance matrix; the information criteria need it.
-    stop, gamma, cv, mask, edge_weights, kappa, step, tol, t_ratio, n_times, screening
+    stop, gamma, cv, mask, edge_weights, kappa, step, tol, t_ratio, n_times, max_sparsity, screening
         See `AbstractGraph`; gamma is 0.5 by default. From a covariance only "ebic", "bic" and times are possible.
     stars_beta, n_subsamples, n_jobs, random_state, progress
         See `AbstractGraph`.
@@ -76,6 +76,7 @@ class GaussianGraph(AbstractGraph):
         tol: float = 0.05,
         t_ratio: float = 100.0,
         n_times: int = 100,
+        max_sparsity: float | None = None,
         screening: bool = True,
         stars_beta: float = 0.05,
         n_subsamples: int = 20,
@@ -96,6 +97,7 @@ class GaussianGraph(AbstractGraph):
         self.tol = tol
         self.t_ratio = t_ratio
         self.n_times = n_times
+        self.max_sparsity = max_sparsity
         self.screening = screening
         self.stars_beta = stars_beta
         self.n_subsamples = n_subsamples
@@ -121,7 +123,9 @@ class GaussianGraph(AbstractGraph):
 
     def _from_covariance(self, S: Array, names: tuple[str, ...], w: Any) -> tuple[AbstractLayout, Array, Array]:
         if S.shape[0] != S.shape[1] or not np.allclose(S, S.T, rtol=1e-8, atol=1e-12):
-            raise ValueError(f'`X` must be a symmetric covariance matrix with input="covariance", found shape {S.shape}.')
+            raise ValueError(
+                f'`X` must be a symmetric covariance matrix with input="covariance", found shape {S.shape}.'
+            )
         if (np.diagonal(S) <= 0).any() or np.linalg.eigvalsh(S)[0] < -1e-8 * np.trace(S):
             raise ValueError("`X` is not a covariance matrix: it has a negative eigenvalue, or a variance of zero.")
         if w is not None:

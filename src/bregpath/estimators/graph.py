@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bregpath import _frames, _validation
 from bregpath._typing import Array, BoolArray
-from bregpath.flow.stop import Result
+from bregpath.flow.stop import AbstractStop, Progress, Result
 from bregpath.graphs.layouts import AbstractLayout
 from bregpath.graphs.path import GraphPath
 from bregpath.path import Point
@@ -24,6 +24,22 @@ from bregpath.selection.result import Selection
 from bregpath.trace import run_path
 
 __all__ = ["AbstractGraph"]
+
+
+class StopAtSparsity(AbstractStop):
+    """End a path before it has more than some edges."""
+
+    overshoots = True
+
+    def __init__(self, layout: AbstractLayout, n_edges: int) -> None:
+        self.layout = layout
+        self.n_edges = n_edges
+
+    def __call__(self, progress: Progress) -> bool:
+        if progress.n_active <= self.n_edges:  # an edge has one active coefficient at least
+            return False
+        weights = self.layout.weights(progress.intercept, progress.coef[:, 0])
+        return np.count_nonzero(weights) // 2 > self.n_edges
 
 
 class AbstractGraph(BaseEstimator):
@@ -55,6 +71,8 @@ class AbstractGraph(BaseEstimator):
         Error of the parameters allowed to a step, relative to the largest.
     t_ratio, n_times, screening, progress
         As in `bregpath.trace_path`.
+    max_sparsity : float, optional
+        End the path before it has more than this share of all edges; dense graphs cost most and are rarely wanted.
     stars_beta : float, default 0.05
         Instability that StARS allows.
     n_subsamples : int, default 20
@@ -97,9 +115,7 @@ class AbstractGraph(BaseEstimator):
     def _prepare(self, X: Any, w: Array | None) -> tuple[AbstractLayout, Array, Array]:
         """The layout, rows and weights of the data."""
 
-    def _trace(
-        self, layout: AbstractLayout, rows: Array, w: Array, times: Any = None, stop: Any = None
-    ) -> GraphPath:
+    def _trace(self, layout: AbstractLayout, rows: Array, w: Array, times: Any = None, stop: Any = None) -> GraphPath:
         """The path on some rows."""
         problem = layout.problem(*self._distinct(rows, w), self._thresholds(layout), self._checked_kappa)
         return run_path(
@@ -110,11 +126,17 @@ class AbstractGraph(BaseEstimator):
             t=times,
             t_ratio=self.t_ratio,
             n_times=self.n_times,
-            stop=stop,
+            stop=self._stop_rule(layout) if stop is None else stop,
             screening=self.screening,
             progress=self.progress,
             path_type=GraphPath,
         )
+
+    def _stop_rule(self, layout: AbstractLayout) -> StopAtSparsity | None:
+        if self.max_sparsity is None:
+            return None
+        level = _validation.check_number("max_sparsity", self.max_sparsity)
+        return StopAtSparsity(layout, int(level * layout.n_nodes * (layout.n_nodes - 1) / 2 + 1e-9))
 
     @abstractmethod
     def _distinct(self, rows: Array, w: Array) -> tuple[Any, Array]:

@@ -29,7 +29,7 @@ class IsingGraph(AbstractGraph):
     loss : {"composite", "mpf", "nodewise"}, default "composite"
         Composite conditional likelihood (pseudo-likelihood); minimum probability flow, often better at finding edges;
         or a separate logistic regression of each node on all others.
-    stop, gamma, cv, mask, edge_weights, kappa, step, tol, t_ratio, n_times, screening
+    stop, gamma, cv, mask, edge_weights, kappa, step, tol, t_ratio, n_times, max_sparsity, screening
         See `AbstractGraph`; gamma is 0.25 by default.
     rule : {"and", "or"}, default "and"
         Whether a node-wise edge needs both of its coefficients, or one. Its coupling is their mean.
@@ -78,6 +78,7 @@ class IsingGraph(AbstractGraph):
         tol: float = 0.05,
         t_ratio: float = 100.0,
         n_times: int = 100,
+        max_sparsity: float | None = None,
         screening: bool = True,
         stars_beta: float = 0.05,
         n_subsamples: int = 20,
@@ -99,6 +100,7 @@ class IsingGraph(AbstractGraph):
         self.tol = tol
         self.t_ratio = t_ratio
         self.n_times = n_times
+        self.max_sparsity = max_sparsity
         self.screening = screening
         self.stars_beta = stars_beta
         self.n_subsamples = n_subsamples

@@ -28,7 +28,7 @@ class PottsGraph(AbstractGraph):
     ----------
     couplings : {"full", "diagonal"}, default "full"
         Whole blocks, or one coupling for each pair of equal states only (the Potts model of physics).
-    stop, gamma, cv, mask, edge_weights, kappa, step, tol, t_ratio, n_times, screening
+    stop, gamma, cv, mask, edge_weights, kappa, step, tol, t_ratio, n_times, max_sparsity, screening
         See `AbstractGraph`; gamma is 0.25 by default.
     penalty : {"group", "group-sqrt", "l1"}, default "group"
         Whether the couplings of an edge enter together (with "group-sqrt" the threshold is the square root of their
@@ -83,6 +83,7 @@ class PottsGraph(AbstractGraph):
         tol: float = 0.05,
         t_ratio: float = 100.0,
         n_times: int = 100,
+        max_sparsity: float | None = None,
         screening: bool = True,
         stars_beta: float = 0.05,
         n_subsamples: int = 20,
@@ -105,6 +106,7 @@ class PottsGraph(AbstractGraph):
         self.tol = tol
         self.t_ratio = t_ratio
         self.n_times = n_times
+        self.max_sparsity = max_sparsity
         self.screening = screening
         self.stars_beta = stars_beta
         self.n_subsamples = n_subsamples
@@ -146,4 +148,6 @@ def _check_states(coder: StateCoder, codes: Array, w: Array) -> None:
             raise ValueError(f"`X` has one label only in column {name!r}; drop it, it tells nothing.")
         if not present.all():
             missing = labels[~present].tolist()
-            raise ValueError(f"`X` has labels {missing} in column {name!r} whose rows all have weight 0; drop these rows.")
+            raise ValueError(
+                f"`X` has labels {missing} in column {name!r} whose rows all have weight 0; drop these rows."
+            )

@@ -55,7 +55,9 @@ class BregmanRegressor(RegressorMixin, AbstractBregmanEstimator):
         tags.target_tags.positive_only = isinstance(self.loss, str) and self.loss == "poisson"
         return tags
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> BregmanRegressor:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, cv_groups: Any = None
+    ) -> BregmanRegressor:
         """Trace the path and choose a model on it.
 
         Parameters
@@ -66,6 +68,8 @@ class BregmanRegressor(RegressorMixin, AbstractBregmanEstimator):
             Weight 0 equals the absence of a row.
         offset : array-like of shape (n,), optional
             Known part of the linear predictor.
+        cv_groups : array-like of shape (n,), optional
+            Rows with the same label stay in the same fold of a cross-validation.
 
         Returns
         -------
@@ -75,7 +79,7 @@ class BregmanRegressor(RegressorMixin, AbstractBregmanEstimator):
         if as_loss(loss).is_classifier:
             raise ValueError(f"`loss`={self.loss!r} is for class labels; use BregmanClassifier.")
         X, y = self._read(X, y, reset=True, y_numeric=True)
-        self._fit_path(X, y, loss, sample_weight, offset)
+        self._fit_path(X, y, loss, sample_weight, offset, cv_groups)
         _, self.intercept_, self.coef_ = self.path_.at(self.t_)
         return self
 

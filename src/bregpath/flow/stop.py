@@ -66,7 +66,7 @@ class AbstractStop(ABC):
     """A rule that is called after each step and returns True to end the path there.
 
     Any callable that takes a `Progress` and returns a bool does as well. Rules with ``overshoots = True`` end the path
-    at the step *before* the one they object to.
+    just *before* the time from which on they object.
     """
 
     overshoots: bool = False

@@ -101,7 +101,7 @@ class GraphPath(Path):
         if allowed >= len(entered) or not np.isfinite(entered[allowed]):
             return float(self.t[-1])
         # Edges may have left again before: then there are fewer, never more, than those that ever entered.
-        return float(min(entered[allowed], self.t[-1]))
+        return float(min(entered[allowed] * (1 - 1e-12), self.t[-1]))
 
     def at_sparsity(self, level: float) -> Point:
         """The model with a wanted share of all possible edges; see `time_at_sparsity`."""
