@@ -152,3 +152,18 @@ def test_leave_one_out(linear):
     by_number = cross_validate(linear.X[:20], linear.y[:20], cv=20, n_times=20, t_ratio=10)
     assert len(selection.folds) == 20
     np.testing.assert_allclose(selection.mean, by_number.mean, rtol=1e-9)
+
+
+def test_estimators_take_groups_and_stop_early():
+    data = bregpath.datasets.make_logistic(120, 60, 4, seed=1)
+    groups = np.arange(120) // 4
+    model = bregpath.BregmanClassifier().fit(data.X, data.y, cv_groups=groups)
+    for train, test in model.selection_.folds:
+        assert not set(groups[train]) & set(groups[test])
+    same = cross_validate(data.X, data.y, loss="logistic", cv_groups=groups)
+    assert same.stopped_early and model.t_ == same.t_min
+    assert len(model.path_.t) < 100 and model.path_.extend(2 * model.path_.t[-1]).t[-1] > model.path_.t[-1]
+    linear = bregpath.BregmanRegressor(cv=3).fit(data.X, data.X[:, 0], cv_groups=groups)
+    assert all(len(np.unique(groups[test])) == 10 for _, test in linear.selection_.folds)
+    with pytest.raises(ValueError, match="`cv`=5 is not possible with 3 different `cv_groups`"):
+        bregpath.BregmanRegressor().fit(data.X, data.X[:, 0], cv_groups=groups % 3)

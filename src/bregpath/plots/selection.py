@@ -20,9 +20,17 @@ TIME_LABEL = "Time t (weaker regularisation →)"
 
 
 def plot_selection(
-    selection: Selection, ax: Axes | None = None, *, color: str = style.COLORS[0], title: str | None = None
+    selection: Selection,
+    ax: Axes | None = None,
+    *,
+    train: bool = False,
+    color: str = style.COLORS[0],
+    title: str | None = None,
 ) -> Axes:
     """Draw the curve by which t was chosen, standard errors, the chosen times and the number of variables.
+
+    The dotted line is one standard error above the best time (below it, where larger is better): the first time on
+    the curve that gets there is ``t_1se``.
 
     Parameters
     ----------
@@ -30,6 +38,8 @@ def plot_selection(
         Of `cross_validate`, an information criterion, or any other rule.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
+    train : bool, default False
+        Draw the mean score of the training rows too, in another colour (cross-validation only).
     color : str, optional
         Colour of the curve.
     title : str, optional
@@ -59,7 +69,10 @@ def plot_selection(
         best = int(np.argmin(np.abs(times - selection.t_min)))
         limit = mean[best] - se[best] if selection.larger_is_better else mean[best] + se[best]
         ax.axhline(limit, color=style.INK, linewidth=0.7, linestyle=(0, (1, 2)), zorder=1.5)
-    ax.plot(times, shown, color=color, linewidth=1.4, marker="o", markersize=2.8, zorder=3)
+    ax.plot(times, shown, color=color, linewidth=1.4, marker="o", markersize=2.8, zorder=3, label="held-out rows")
+    if train:
+        ax.plot(times, selection.train_mean, color=style.COLORS[1], linewidth=1.2, zorder=2.5, label="training rows")
+        ax.legend(frameon=False, fontsize=style.LABEL_SIZE, labelcolor=style.INK, loc="lower left")
     if times[-1] > times[0]:
         ax.set_xlim(times[0] * 0.97, times[-1] * 1.03)
     ax.set_xlabel(TIME_LABEL, color=style.INK)
@@ -89,7 +102,11 @@ def _chosen(selection: Selection) -> dict[str, float]:
 
 def _measure(selection: Selection) -> str:
     name = selection.measure
-    name = name.upper() if name in ("aic", "bic", "ebic", "auc", "mse") else name[:1].upper() + name[1:]
+    name = (
+        name.upper()
+        if name in ("aic", "aicc", "bic", "ebic", "gic", "auc", "mse", "mae")
+        else name[:1].upper() + name[1:]
+    )
     return name if selection.se is None else f"{name} ± standard error"
 
 
@@ -97,7 +114,7 @@ def _variables(selection: Selection) -> tuple[Array | None, str]:
     """Number of variables at the times of the curve: those of the path on all rows, if it is there."""
     path = selection.path
     if path is not None:
-        inside = np.minimum(selection.times, path.t[-1])
-        return np.array([len(path.support(t)) for t in inside]), "Number of variables"
+        coef = path.read(np.minimum(selection.times, path.t[-1]))[2]
+        return np.count_nonzero(coef.any(axis=2), axis=1), "Number of variables"
     df = selection.curves.get("df")
     return (None, "") if df is None else (np.round(df), "Degrees of freedom")
