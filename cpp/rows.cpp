@@ -189,8 +189,9 @@ double GraphRows::gradient(const Index& index, const double* alpha, const double
     pack(plan, beta);
     g_.assign(plan.start.back(), 0.0), part_.resize(plan.start.back());
     double value = 0;
-    // Nodes of several states have sparse features and outputs n apart: all rows at once.
-    const long together = features_.dense ? kRowsTogether : n;
+    // Sparse features, and nodes of several outputs that lie n apart, take all rows at once.
+    const bool in_parts = features_.dense && n_alpha == int(nodes_.size());
+    const long together = in_parts ? kRowsTogether : n;
     for (long i = 0; i < n; i += together) {
         const long rows = std::min(together, n - i);
         for (size_t d = 0; d < nodes_.size(); ++d) {

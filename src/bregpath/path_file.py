@@ -16,7 +16,7 @@ from bregpath._typing import Array
 from bregpath._version import __version__
 from bregpath.flow.stop import Result
 from bregpath.flow.trajectory import Chunk, Trajectory
-from bregpath.losses import LOSSES, AbstractLoss, loss_from_dict
+from bregpath.losses import GRAPH_LOSSES, LOSSES, AbstractLoss, loss_from_dict
 from bregpath.path import Path, Stats, Units
 from bregpath.penalties import AbstractPenalty, GroupPenalty, L1Penalty
 
@@ -100,16 +100,16 @@ def write_path(path: Path, file: str | PathLike[str]) -> None:
         "stats": {name: _plain(value) for name, value in asdict(path.stats).items()},
         "degree": int(trajectory.degree),
         "encoder": None if path.encoder is None else path.encoder.to_dict(),
+        "layout": None,
     }
+    unit_arrays = _pack_units(path.units, header)
     arrays: dict[str, Any] = {
         "header": np.array(json.dumps(header)),
         "t": path.t,
         "deviance": path.deviance,
         "null_deviance": np.float64(path.null_deviance),
         "kappa": np.float64(trajectory.kappa),
-        "center": path.units.center,
-        "scale": path.units.scale,
-        "y_unit": np.float64(path.units.y_unit),
+        **unit_arrays,
         "alpha_null": trajectory.alpha_null,
         "beta_null": trajectory.beta_null,
         "order": np.array(trajectory.order, dtype=np.int64),
@@ -204,21 +204,22 @@ def _assemble(header: dict[str, Any], arrays: dict[str, Array], name: str) -> Pa
             degree=header["degree"],
             alpha_null=arrays["alpha_null"],
             beta_null=beta_null,
-            chunks=_unpack_chunks(arrays, beta_null.shape[1]),
+            chunks=_unpack_chunks(arrays, len(arrays["alpha_null"]), beta_null.shape[1]),
             order=arrays["order"].tolist(),
             events=[(j, chunk, row, bool(enters)) for j, chunk, row, enters in arrays["events"].tolist()],
             located=[(int(j), t, bool(enters)) for j, t, enters in arrays["located"].tolist()],
             is_thinned=len(arrays["located"]) > 0,
         )
         encoder = header["encoder"]
-        return Path(
+        path_type, units = _unpack_units(header, arrays)
+        return path_type(
             t=arrays["t"],
             deviance=arrays["deviance"],
             null_deviance=float(arrays["null_deviance"]),
             result=Result[header["result"]],
             stats=Stats(**header["stats"]),
-            loss=_unpack_loss(header["loss"], beta_null.shape[1]),
-            units=Units(arrays["center"], arrays["scale"], float(arrays["y_unit"])),
+            loss=_unpack_loss(header["loss"], len(arrays["alpha_null"])),
+            units=units,
             trajectory=trajectory,
             encoder=None if encoder is None else ColumnEncoder.from_dict(encoder),
         )
@@ -235,12 +236,12 @@ def _flat(pieces: list[Array]) -> Array:
     return np.concatenate([piece.ravel() for piece in pieces]) if pieces else np.zeros(0)
 
 
-def _unpack_chunks(arrays: dict[str, Array], n_outputs: int) -> list[Chunk]:
+def _unpack_chunks(arrays: dict[str, Array], n_alpha: int, n_outputs: int) -> list[Chunk]:
     """Cut the flat arrays into chunks again."""
     taken = {f.name: 0 for f in fields(Chunk)}
     chunks = []
     for knots, columns in arrays["chunk_shapes"].tolist():
-        per_knot: dict[str, tuple[int, ...]] = {"t": (), "alpha": (n_outputs,), "alpha_slope": (n_outputs,)}
+        per_knot: dict[str, tuple[int, ...]] = {"t": (), "alpha": (n_alpha,), "alpha_slope": (n_alpha,)}
         per_knot |= {"z": (columns, n_outputs), "slope": (columns, n_outputs)}
         pieces = {}
         for name, shape in per_knot.items():
@@ -251,6 +252,36 @@ def _unpack_chunks(arrays: dict[str, Array], n_outputs: int) -> list[Chunk]:
     if any(taken[name] != arrays[f"chunk_{name}"].size for name in taken):
         raise ValueError("the arrays of the chunks do not have the length that their shapes say")
     return chunks
+
+
+# --- units, or the layout of a graph -----------------------------------------------------------------
+
+
+def _pack_units(units: Any, header: dict[str, Any]) -> dict[str, Any]:
+    """Arrays of the units of a regression; what a graph has in their place goes into the header too."""
+    if isinstance(units, Units):
+        return {"center": units.center, "scale": units.scale, "y_unit": np.float64(units.y_unit)}
+    header["layout"] = units.to_dict()
+    if hasattr(units, "levels"):
+        header["layout"]["levels"] = [_pack_labels(labels) for labels in units.levels]
+        return {}
+    return {"scale": units.scale, "mean": units.mean}
+
+
+def _unpack_units(header: dict[str, Any], arrays: dict[str, Array]) -> tuple[type[Path], Any]:
+    record = header.get("layout")
+    if record is None:
+        return Path, Units(arrays["center"], arrays["scale"], float(arrays["y_unit"]))
+    from bregpath.graphs.layouts import LAYOUTS
+    from bregpath.graphs.path import GraphPath
+
+    options = {key: value for key, value in record.items() if key != "kind"}
+    options["names"] = tuple(options["names"])
+    if "levels" in options:
+        options["levels"] = tuple(_unpack_labels(labels) for labels in options["levels"])
+    else:
+        options.update(scale=arrays["scale"], mean=arrays["mean"])
+    return GraphPath, LAYOUTS[record["kind"]](**options)
 
 
 # --- penalties ---------------------------------------------------------------------------------------
@@ -284,7 +315,7 @@ def _unpack_penalty(record: dict[str, Any], arrays: dict[str, Array]) -> Abstrac
 def _pack_loss(loss: AbstractLoss) -> dict[str, Any]:
     """A registered loss by its options, any other by the name of its class."""
     record = loss.to_dict()
-    if type(loss) is not LOSSES.get(loss.name):
+    if type(loss) is not {**LOSSES, **GRAPH_LOSSES}.get(loss.name):
         class_name = record.get("class", type(loss).__name__)
         record = {"name": "user", "class": class_name, "is_classifier": bool(loss.is_classifier)}
     if loss.classes is not None:
@@ -302,7 +333,7 @@ def _unpack_loss(record: dict[str, Any], n_outputs: int) -> AbstractLoss:
             classes=record.get("classes"),
             is_classifier=record["is_classifier"],
         )
-    if record["name"] not in LOSSES:
+    if record["name"] not in {**LOSSES, **GRAPH_LOSSES}:
         raise _RefusedError(
             f"the path was traced with loss={record['name']!r}, which is not registered here; "
             "import the module that registers it, or use the bregpath that wrote the file."

@@ -24,11 +24,13 @@ class PairwiseDesign(AbstractDesign):
 
     Parameters
     ----------
-    features : array, or scipy.sparse.csc_array of indicators, of shape (n, S)
+    features : array or scipy.sparse.csc_array of shape (n, S)
     n_targets : int
         Columns of the predictor.
     source, target : arrays of shape (m, places)
         Feature and column of the predictor of each place of each coefficient.
+    has_indicators : bool
+        Whether the features of a node are indicators of its states, of which each row has one.
 
     Examples
     --------
@@ -43,13 +45,15 @@ class PairwiseDesign(AbstractDesign):
 
     layout = "pairwise"
 
-    def __init__(self, features: Any, n_targets: int, source: IntArray, target: IntArray) -> None:
+    def __init__(
+        self, features: Any, n_targets: int, source: IntArray, target: IntArray, has_indicators: bool = False
+    ) -> None:
         self.features = features
         self.n_targets = n_targets
         self.source = source
         self.target = target
         self.shape = (features.shape[0], len(source))
-        self.has_indicators = not isinstance(features, np.ndarray)
+        self.has_indicators = has_indicators
 
     @property
     def is_small(self) -> bool:
@@ -80,12 +84,14 @@ class PairwiseDesign(AbstractDesign):
         return products[row.reshape(source.shape), column.reshape(target.shape)].sum(axis=1, keepdims=True)
 
     def columns(self, columns: IntArray) -> PairwiseDesign:
-        return PairwiseDesign(self.features, self.n_targets, self.source[columns], self.target[columns])
+        return self._with(self.source[columns], self.target[columns])
 
     def append(self, more: AbstractDesign) -> PairwiseDesign:
         assert isinstance(more, PairwiseDesign)
-        source, target = np.vstack([self.source, more.source]), np.vstack([self.target, more.target])
-        return PairwiseDesign(self.features, self.n_targets, source, target)
+        return self._with(np.vstack([self.source, more.source]), np.vstack([self.target, more.target]))
+
+    def _with(self, source: IntArray, target: IntArray) -> PairwiseDesign:
+        return PairwiseDesign(self.features, self.n_targets, source, target, self.has_indicators)
 
     def column_norms(self) -> Array:
         return np.sqrt(self._squares()[self.source].sum(axis=1))

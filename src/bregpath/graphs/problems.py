@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from bregpath._typing import Array, IntArray
@@ -17,6 +19,8 @@ from bregpath.losses import (
 from bregpath.penalties import AbstractPenalty, build_penalty
 
 __all__ = ["all_pairs", "field_ends", "field_problem", "gaussian_problem", "ising_problem"]
+
+MAX_DENSE_STATES = 6  # a node, on average, up to which indicators are kept dense
 
 
 def all_pairs(p: int) -> IntArray:
@@ -48,19 +52,28 @@ def field_problem(
     states: IntArray, n_states: IntArray, w: Array, edge_weights: Array, kappa: float, ends: IntArray, penalty: str
 ) -> Problem:
     """Discrete Markov field of states (n, p) whose coefficients have the given `field_ends`."""
-    from scipy.sparse import csc_array
-
-    n, p = states.shape
     starts = np.concatenate([[0], np.cumsum(n_states)])
-    columns = (starts[:-1] + states).ravel()
-    rows = np.repeat(np.arange(n), p)
-    features = csc_array((np.ones(n * p), (rows, columns)), shape=(n, int(starts[-1])))
+    features = _indicators(starts[:-1] + states, int(starts[-1]))
     j, k, first, second = ends.T
     source = np.stack([starts[j] + first, starts[k] + second], axis=1)
-    design = PairwiseDesign(features, int(starts[-1]), source, np.ascontiguousarray(source[:, ::-1]))
+    target = np.ascontiguousarray(source[:, ::-1])
+    design = PairwiseDesign(features, int(starts[-1]), source, target, has_indicators=True)
     mirror = _field_penalty(penalty, ends, edge_weights)
     loss = FieldCompositeLoss(n_states)
     return Problem(design, loss, mirror, states, w, np.zeros((1, loss.n_outputs)), kappa, True)
+
+
+def _indicators(columns: IntArray, size: int) -> Any:
+    """Indicators (n, size) of the states of all nodes, of which each row has one a node."""
+    n, p = columns.shape
+    rows = np.repeat(np.arange(n), p)
+    if size <= MAX_DENSE_STATES * p:  # few states a node: products with zeros cost less than addressing
+        dense = np.zeros((n, size), order="F")
+        dense[rows, columns.ravel()] = 1.0
+        return dense
+    from scipy.sparse import csc_array
+
+    return csc_array((np.ones(n * p), (rows, columns.ravel())), shape=(n, size))
 
 
 def field_ends(n_states: IntArray, couplings: str = "full", parameters: str = "symmetric") -> IntArray:

@@ -72,4 +72,4 @@ def as_loss(loss: str | AbstractLoss | Any) -> AbstractLoss:
 
 def loss_from_dict(record: dict[str, Any]) -> AbstractLoss:
     """The registered loss that ``to_dict`` described."""
-    return LOSSES[record["name"]](**{k: v for k, v in record.items() if k != "name"})
+    return {**LOSSES, **GRAPH_LOSSES}[record["name"]](**{k: v for k, v in record.items() if k != "name"})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.linalg import lapack
 
@@ -18,6 +20,9 @@ class _GaussianGraphLoss(AbstractLoss):
 
     def __init__(self, n_outputs: int = 1) -> None:
         self.n_outputs = n_outputs
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"name": self.name, "n_outputs": self.n_outputs}
 
     def null(self, y: Array, w: Array) -> Array:
         return 1.0 / np.diagonal(y)

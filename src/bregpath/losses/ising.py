@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.special import expit
 
@@ -18,6 +20,9 @@ class _IsingLoss(AbstractLoss):
 
     def __init__(self, n_outputs: int = 1) -> None:
         self.n_outputs = n_outputs
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"name": self.name, "n_outputs": self.n_outputs}
 
     @property
     def node_states(self) -> Array:
