@@ -66,6 +66,12 @@ def test_edges_are_the_upper_triangle():
     assert result.item_names == ["a - b", "a - c", "b - c"]
     assert_allclose(result.probabilities[-1], [0, 1, 0])
     assert "1 of 3 edges" in repr(result)
+    banned = np.ones((3, 3), dtype=bool)
+    banned[0, 2] = banned[2, 0] = False
+    result = replicate_stability(trace, 8, [1.0, 2.0], n_variables=1, n_replicates=4, candidates=banned)
+    assert result.candidates.tolist() == [True, False, True] and result.size[-1] == 0
+    with pytest.raises(ValueError, match="`candidates` must say yes or no to each of 3 items"):
+        replicate_stability(trace, 8, [1.0, 2.0], n_variables=1, n_replicates=4, candidates=[True])
 
 
 @pytest.mark.parametrize("pairs", [True, False])

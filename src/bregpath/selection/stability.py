@@ -232,7 +232,7 @@ def stability_selection(
     >>> stability.selected.tolist(), stability.error_bound <= 1
     ([0, 1, 2, 3], True)
     """
-    _check_choices(pairs, count, bound)
+    _check_choices(pairs, count, bound, max_false, n_variables)
     threshold = _check_threshold(threshold)
     n_replicates = _check_replicates(n_replicates, pairs)
     bound = bound or ("unimodal" if pairs else "worst-case")
@@ -288,7 +288,7 @@ def replicate_stability(
         Number of rows, or the rows to draw from.
     times : array-like
         The common clock.
-    candidates : array-like of bool, optional
+    candidates : array-like of bool, of the shape of the entry times, optional
         Items that may be selected; all by default.
     labels : array-like, optional
         Class of each row; then every half holds every class.
@@ -312,7 +312,7 @@ def replicate_stability(
     >>> replicate_stability(trace, 200, times=[0.5, 1.0, 2.0, 4.0]).selected.tolist()
     [0, 1, 2, 3]
     """
-    _check_choices(pairs, count, bound)
+    _check_choices(pairs, count, bound, max_false, n_variables)
     threshold, times = _check_threshold(threshold), _validation.check_times(times)
     n_replicates = _check_replicates(n_replicates, pairs)
     bound = bound or ("unimodal" if pairs else "worst-case")
@@ -322,7 +322,7 @@ def replicate_stability(
     if entries.ndim == 3:
         edges = np.column_stack(np.triu_indices(entries.shape[1], 1))
         entries = entries[:, edges[:, 0], edges[:, 1]]
-    chosen = np.ones(entries.shape[1], dtype=bool) if candidates is None else np.asarray(candidates, dtype=bool)
+    chosen = _check_candidates(candidates, entries.shape[1], edges)
     q = _variables_allowed(int(chosen.sum()), threshold, max_false, n_variables, n_replicates, bound)
     counted = _first(entries, chosen, q)
     times = _needed(times, counted[:, chosen])
@@ -419,12 +419,11 @@ def _variables_allowed(
 ) -> int | None:
     """The largest number of variables a replicate may select; None for no limit."""
     if n_variables is not None:
-        return check_count("n_variables", n_variables, 1)
+        return int(n_variables)
     if max_false is None:
         return None
-    wanted = _validation.check_number("max_false", max_false)
     bounds = [error_bound(q, n_items, threshold, n_replicates, kind=bound) for q in range(1, n_items + 1)]
-    allowed = int(np.searchsorted(np.maximum.accumulate(bounds), wanted, side="right"))
+    allowed = int(np.searchsorted(np.maximum.accumulate(bounds), max_false, side="right"))
     if allowed == 0:
         least = bounds[0] if bounds else 0.0
         raise ValueError(
@@ -432,6 +431,17 @@ def _variables_allowed(
             f"one variable a replicate already gives {least:.3g}. Ask for more, or raise `threshold`."
         )
     return allowed
+
+
+def _check_candidates(candidates: Any, n_items: int, edges: IntArray | None) -> BoolArray:
+    if candidates is None:
+        return np.ones(n_items, dtype=bool)
+    mask = np.asarray(candidates, dtype=bool)
+    if edges is not None and mask.ndim == 2:
+        mask = mask[edges[:, 0], edges[:, 1]]
+    if mask.shape != (n_items,):
+        raise ValueError(f"`candidates` must say yes or no to each of {n_items} items, found shape {mask.shape}.")
+    return mask
 
 
 def _check_threshold(threshold: Any) -> float:
@@ -447,7 +457,12 @@ def _check_replicates(n_replicates: Any, pairs: bool) -> int:
     return number
 
 
-def _check_choices(pairs: Any, count: Any, bound: Any) -> None:
+def _check_choices(pairs: Any, count: Any, bound: Any, max_false: Any, n_variables: Any) -> None:
+    """Refuse what can be refused before anything is traced."""
+    if n_variables is not None:
+        check_count("n_variables", n_variables, 1)
+    elif max_false is not None:
+        _validation.check_number("max_false", max_false)
     if count not in ("entered", "active"):
         raise ValueError(f'`count` must be "entered" or "active", found {count!r}.')
     if bound is not None and bound not in BOUNDS:
