@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -161,7 +162,7 @@ class FieldLayout(AbstractLayout):
     def n_states(self) -> IntArray:
         return np.array([len(labels) for labels in self.levels])
 
-    @property
+    @cached_property
     def ends(self) -> IntArray:
         """Nodes and states (j, k, l, m) of every coefficient."""
         return field_ends(self.n_states, self.couplings, self.parameters_are)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp, softmax
 
 from bregpath._typing import Array
 from bregpath.losses.base import AbstractLoss
@@ -48,13 +47,25 @@ class FieldCompositeLoss(AbstractLoss):
         """Columns of the predictor of each node."""
         return self.n_states
 
-    def _nodes(self, eta: Array) -> list[Array]:
-        """Views of the columns of each node."""
-        return [eta[:, a:b] for a, b in zip(self.starts[:-1], self.starts[1:], strict=True)]
+    def _spread(self, of_nodes: Array) -> Array:
+        """Numbers of nodes (n, p) at all of their states."""
+        return np.repeat(of_nodes, self.n_states, axis=1)
+
+    def _sums(self, values: Array) -> Array:
+        """Sums over the states of each node: (n, p)."""
+        return np.add.reduceat(values, self.starts[:-1], axis=1)
+
+    def _softmax(self, eta: Array) -> tuple[Array, Array]:
+        """Probabilities of the states, and the logarithm of what they were divided by (n, p)."""
+        top = np.maximum.reduceat(eta, self.starts[:-1], axis=1)
+        out = np.exp(eta - self._spread(top))
+        total = self._sums(out)
+        out /= self._spread(total)
+        return out, top + np.log(total)
 
     def value(self, eta: Array, y: Array, w: Array) -> float:
-        chosen = np.take_along_axis(eta, self.starts[:-1] + y, axis=1).sum(axis=1)
-        return float(w @ (sum(logsumexp(node, axis=1) for node in self._nodes(eta)) - chosen))
+        chosen = np.take_along_axis(eta, self.starts[:-1] + y, axis=1)
+        return float(w @ (self._softmax(eta)[1] - chosen).sum(axis=1))
 
     def gradient(self, eta: Array, y: Array, w: Array) -> Array:
         out = self.predict(eta)
@@ -65,8 +76,7 @@ class FieldCompositeLoss(AbstractLoss):
     def curvature(self, eta: Array, y: Array, w: Array, direction: Array) -> Array:
         share = self.predict(eta)
         out = share * direction
-        for node, part in zip(self._nodes(out), self._nodes(share), strict=True):
-            node -= part * node.sum(axis=1, keepdims=True)
+        out -= share * self._spread(self._sums(out))
         out *= w[:, None]
         return out
 
@@ -76,7 +86,7 @@ class FieldCompositeLoss(AbstractLoss):
         return np.concatenate([log - log.mean() for log in logs])
 
     def predict(self, eta: Array) -> Array:
-        return np.concatenate([softmax(node, axis=1) for node in self._nodes(eta)], axis=1)
+        return self._softmax(eta)[0]
 
     def to_dict(self) -> dict[str, Any]:
         return {"name": self.name, "n_states": self.n_states.tolist()}

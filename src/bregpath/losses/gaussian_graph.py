@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -113,5 +114,11 @@ def _inverse(matrix: Array) -> Array | None:
     half, failed = lapack.dpotri(factor, lower=1)
     if failed:
         return None
-    lower = np.tril(half)
-    return lower + np.tril(lower, -1).T
+    # LAPACK fills one triangle and leaves the other as it was.
+    np.copyto(half, half.T, where=_above_diagonal(len(half)))
+    return half
+
+
+@lru_cache(maxsize=4)
+def _above_diagonal(p: int) -> Array:
+    return np.triu(np.ones((p, p), dtype=bool), 1)
