@@ -61,7 +61,9 @@ def test_edges_have_the_shape_of_the_graph():
     coef = np.array([[0.0, 1.0], [1.0, 0.0]])
     result = replicate_intervals(lambda rows: constant_path(coef), 6, 2.0, n_replicates=4)
     assert_allclose(result.frequency, coef)
-    assert "x0[1]" in repr(result)
+    assert repr(result).count("x0 - x1") == 1 and "more" not in repr(result)
+    one_sided = replicate_intervals(lambda rows: constant_path([[1.0, 2.0]]), 6, 2.0, n_replicates=4)
+    assert "x0[1]" in repr(one_sided)
 
 
 def test_a_path_that_ended_is_read_at_its_end():

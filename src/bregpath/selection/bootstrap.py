@@ -216,25 +216,32 @@ class BootstrapIntervals:
             import pandas as pd
         except ImportError:
             raise ImportError("to_frame() needs pandas: pip install pandas") from None
+        cells, labels = self._cells
         columns = ("estimate", "lower", "upper", "frequency")
-        return pd.DataFrame({name: getattr(self, name).ravel() for name in columns}, index=self._labels)
+        return pd.DataFrame({name: getattr(self, name).ravel()[cells] for name in columns}, index=labels)
 
     @property
-    def _labels(self) -> list[str]:
-        names = self.names or [f"x{j}" for j in range(len(self.estimate))]
-        if self.estimate.ndim == 1:
-            return list(names)
-        return [f"{names[index[0]]}{list(index[1:])}" for index in np.ndindex(self.estimate.shape)]
+    def _cells(self) -> tuple[IntArray, list[str]]:
+        """Positions of the coefficients to list, each edge of a graph once, and their names."""
+        shape = self.estimate.shape
+        names = self.names or [f"x{j}" for j in range(shape[0])]
+        if len(shape) == 1:
+            return np.arange(shape[0]), list(names)
+        if len(shape) == 2 and shape[0] == shape[1] and np.array_equal(self.samples, self.samples.swapaxes(1, 2)):
+            j, k = np.triu_indices(shape[0], 1)
+            return np.ravel_multi_index((j, k), shape), [f"{names[a]} - {names[b]}" for a, b in zip(j, k, strict=True)]
+        return np.arange(self.estimate.size), [f"{names[i[0]]}{list(i[1:])}" for i in np.ndindex(shape)]
 
     def __repr__(self) -> str:
         head = f"Bootstrap at t = {self.t:.4g}, {self.n_replicates} replicates, {self.level:.0%} percentile intervals"
-        order = np.argsort(-self.frequency.ravel(), kind="stable")[:10]
-        labels, width = self._labels, max(len(label) for label in self._labels)
+        cells, labels = self._cells
+        order = np.argsort(-self.frequency.ravel()[cells], kind="stable")[:10]
+        width = max((len(labels[i]) for i in order), default=0)
         lines = [f"{'':>{width}}{'estimate':>11}{'lower':>11}{'upper':>11}{'included':>10}"]
         for i in order:
-            values = "".join(f"{x.ravel()[i]:>11.4g}" for x in (self.estimate, self.lower, self.upper))
-            lines.append(f"{labels[i]:>{width}}{values}{self.frequency.ravel()[i]:>10.2f}")
-        left = self.frequency.size - len(order)
+            values = "".join(f"{x.ravel()[cells[i]]:>11.4g}" for x in (self.estimate, self.lower, self.upper))
+            lines.append(f"{labels[i]:>{width}}{values}{self.frequency.ravel()[cells[i]]:>10.2f}")
+        left = len(cells) - len(order)
         return "\n".join([head, *lines, *([f"... and {left} more"] if left else [])])
 
 
