@@ -456,6 +456,10 @@ void dots(const Columns& x, int q, const double* u, const double* v, double* a, 
     }
 }
 
+void totals(long n, int q, const double* r, double* out) {
+    for (int l = 0; l < q; ++l) out[l] = total(r + l * n, n);
+}
+
 void combine(long size, const double* c, const double* const* a, double* out) {
     const double c0 = c[0], c1 = c[1], c2 = c[2], c3 = c[3], c4 = c[4];
     const double *a0 = a[0], *a1 = a[1], *a2 = a[2], *a3 = a[3], *a4 = a[4];
@@ -473,6 +477,7 @@ extern "C" const bregpath::Kernels* BREGPATH_NAME(bregpath_kernels)() {
         .curvature = curvature,
         .bend = bend,
         .dots = dots,
+        .totals = totals,
         .combine = combine,
     };
     return &table;

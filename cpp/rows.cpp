@@ -10,18 +10,10 @@ namespace {
 constexpr long kRowsTogether = 256;
 }  // namespace
 
-void Rows::totals(const double* r, double* out) const {
-    for (int l = 0; l < n_alpha; ++l) {
-        double sum = 0;
-        for (long i = 0; i < n; ++i) sum += r[l * n + i];
-        out[l] = sum;
-    }
-}
-
 // --- regression ------------------------------------------------------------------------------------------------
 
 RegressionRows::RegressionRows(const Kernels* kernels, const Data& data, const Columns& columns, UserLoss user)
-    : Rows(columns.n, data.q), k_(kernels), data_(data), columns_(columns), user_(std::move(user)) {
+    : Rows(kernels, columns.n, data.q), data_(data), columns_(columns), user_(std::move(user)) {
     u_.assign(size, 0.0), h_.assign(size, 0.0), b_.assign(size_t(columns.k) * data.q, 0.0);
 }
 
@@ -106,7 +98,7 @@ void RegressionRows::products(const Index& index, int count, const double* alpha
 
 GraphRows::GraphRows(const Kernels* kernels, std::vector<Node> nodes, const Columns& features, std::vector<int> source,
                      std::vector<int> target, int places)
-    : Rows(features.n, nodes.back().first + nodes.back().states), k_(kernels), nodes_(std::move(nodes)),
+    : Rows(kernels, features.n, nodes.back().first + nodes.back().states), nodes_(std::move(nodes)),
       features_(features), source_(std::move(source)), target_(std::move(target)), places_(places) {
     for (size_t d = 0; d < nodes_.size(); ++d) node_of_.insert(node_of_.end(), nodes_[d].states, int(d));
     slot_.assign(nodes_.size() * size_t(features_.k), -1);

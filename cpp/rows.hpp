@@ -14,7 +14,7 @@ using Index = std::vector<int>;  // columns of a working set
 // over columns hold those of the index only, output after output.
 class Rows {
    public:
-    Rows(long n, int n_alpha) : n(n), n_alpha(n_alpha), size(n * n_alpha) {}
+    Rows(const Kernels* kernels, long n, int n_alpha) : n(n), n_alpha(n_alpha), size(n * n_alpha), k_(kernels) {}
     virtual ~Rows() = default;
 
     const long n;
@@ -35,7 +35,10 @@ class Rows {
     virtual void bend(const Index& index, const double* v0, const double* v, double* g, double* g0) = 0;
 
     // Sums over the rows, one an output.
-    void totals(const double* r, double* out) const;
+    void totals(const double* r, double* out) const { k_->totals(n, n_alpha, r, out); }
+
+   protected:
+    const Kernels* k_;
 };
 
 // A loss written in Python, on whole vectors: its value and residual at eta, and its curvature applied to u (in place).
@@ -65,7 +68,6 @@ class RegressionRows final : public Rows {
    private:
     Columns take(const Index& index);
 
-    const Kernels* k_;
     Data data_;
     Columns columns_;
     UserLoss user_;
@@ -111,7 +113,6 @@ class GraphRows final : public Rows {
     void unpack(const Plan& plan, const std::vector<double>& packed, double* out) const;
     Columns columns_of(const std::vector<int>& features, long first_row, long rows);
 
-    const Kernels* k_;
     std::vector<Node> nodes_;
     Columns features_;
     std::vector<int> source_, target_, node_of_, slot_;
