@@ -87,6 +87,7 @@ def test_it_does_stop_and_finds_the_same_minimum(loss):
     some, whole = (cross_validate(data.X, y, loss=loss, full=full) for full in (False, True))
     assert some.stopped_early and len(some.times) < 70 and len(some.path.t) < 80
     assert_allclose([some.t_min, some.t_1se], [whole.t_min, whole.t_1se], rtol=1e-10)
+    assert_array_equal(some.times, some.path.t[: len(some.times)])
     # The curve ends where the rule says, not where a stretch happened to end.
     turn, _ = clear_turn(whole.mean, whole.se, 5, smooth=True)
     assert len(some.times) == turn + 1

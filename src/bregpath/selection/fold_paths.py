@@ -65,9 +65,11 @@ class Data:
         """What a score needs of some rows."""
         return Rows(self.loss, self.unit, self.y[rows], self.coded[rows], self.w[rows], self.weighted)
 
-    def pick(self, rows: IntArray) -> Any:
-        """A copy of some rows of X; a dense one by columns, as steps and products want them."""
-        return self.X[rows] if _validation.is_sparse(self.X) else np.take(self.X.T, rows, axis=1).T
+    def pick(self, rows: IntArray, columns: IntArray | None = None) -> Any:
+        """A copy of some rows of X, or of some of its columns; a dense one by columns, as products want it."""
+        if _validation.is_sparse(self.X):
+            return self.X[rows] if columns is None else self.X[rows][:, columns]
+        return np.take(self.X.T, rows, axis=1).T if columns is None else self.X.T[np.ix_(columns, rows)].T
 
     def must_share(self, n_folds: int) -> bool:
         """Whether copies of the rows of all folds would take too much memory."""
@@ -92,7 +94,7 @@ class FoldPath:
         self.train = train
         self.test = test
         self.shares = shares
-        self.held_out = data.pick(test)
+        self.held_out = None if shares else data.pick(test)
         self.end = np.inf  # of a path that has ended by itself; its last model is kept from there on
         self.path: Path | None = None
 
@@ -126,20 +128,21 @@ class FoldPath:
 
     def score(self, scorers: tuple[Scorer, ...], times: Array) -> tuple[Array, Array]:
         """Scores (S, T) of the held-out rows by some measures, and their linear predictors."""
-        eta = self._predict(self.held_out, self.test, times)
+        eta = self._predict(self.test, times, self.held_out)
         rows = self.data.rows(self.test)
         return np.stack([scorer(rows, eta) for scorer in scorers]), eta
 
     def train_score(self, scorer: Scorer, times: Array) -> Array:
         """Scores (T,) of the training rows."""
-        return scorer(self.data.rows(self.train), self._predict(self.data.pick(self.train), self.train, times))
+        return scorer(self.data.rows(self.train), self._predict(self.train, times))
 
-    def _predict(self, X: Any, rows: IntArray, times: Array) -> Array:
+    def _predict(self, rows: IntArray, times: Array, X: Any = None) -> Array:
         """Linear predictors (T, n) or (T, n, q), by one product with the columns that were ever active."""
         assert self.path is not None
         intercept, columns, coef = self.path.read(np.minimum(times, self.path.t[-1]))
         T, E, q = coef.shape
-        eta = np.asarray(X[:, columns] @ coef.transpose(1, 0, 2).reshape(E, T * q))
+        block = self.data.pick(rows, columns) if X is None else X[:, columns]
+        eta = np.asarray(block @ coef.transpose(1, 0, 2).reshape(E, T * q))
         eta = eta.reshape(len(rows), T, q).transpose(1, 0, 2) + intercept[:, None]
         if self.data.offset is not None:
             eta = eta + self.data.offset[rows]
@@ -173,6 +176,8 @@ class WholePath:
         self.clock = self.path.t[0] * grid
         if len(self.path.t) < first or self.path.t[-1] < self.clock[first - 1] * (1 - CLOSE):
             self.is_complete, self.clock = True, self.path.t  # it ended by itself
+        else:
+            self.path = replace(self.path, t=self.clock[:first])  # the same, to the last bit too
 
     def finish(self, n_times: int) -> Path:
         """The path at the first ``n_times`` times of the clock, or as many as it reaches."""
