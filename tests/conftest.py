@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bregpath.flow import gram, working_set
+from bregpath.flow import gram
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from numpy.testing import assert_allclose
 
 from bregpath import trace_path
 from bregpath.designs import DenseDesign
-from bregpath.flow.glbi import GLBI
 from bregpath.flow.problem import Problem
 from bregpath.losses import as_loss
 from bregpath.penalties import build_penalty

@@ -15,7 +15,7 @@ from bregpath import _frames, _validation
 from bregpath._kernels import Steps, UnstableStepError
 from bregpath._progress import progress_bar
 from bregpath._typing import Array
-from bregpath.designs import AbstractDesign, DenseDesign, SparseDesign, StandardizedDesign
+from bregpath.designs import AbstractColumns, DenseDesign, SparseDesign, StandardizedDesign
 from bregpath.flow.glbi import GLBI
 from bregpath.flow.integrate import integrate
 from bregpath.flow.problem import Problem, null_model
@@ -203,7 +203,7 @@ def _build_problem(
     mirror = build_penalty(
         penalty, p, loss.n_outputs, groups=groups, penalty_factor=penalty_factor, lower=lower, upper=upper
     )
-    base: AbstractDesign = SparseDesign(X) if _validation.is_sparse(X) else DenseDesign(X)
+    base: AbstractColumns = SparseDesign(X) if _validation.is_sparse(X) else DenseDesign(X)
     design, units = _standardize(base, w, mirror, bool(fit_intercept), standardize)
     if standardize is True and loss.has_units:
         units = Units(units.center, units.scale, loss.unit(y - offset[:, 0], w))
@@ -217,8 +217,8 @@ def _build_problem(
 
 
 def _standardize(
-    base: AbstractDesign, w: Array, penalty: AbstractPenalty, fit_intercept: bool, standardize: bool | str
-) -> tuple[AbstractDesign, Units]:
+    base: AbstractColumns, w: Array, penalty: AbstractPenalty, fit_intercept: bool, standardize: bool | str
+) -> tuple[AbstractColumns, Units]:
     """Centre and scale columns implicitly, and exclude those that are constant."""
     p = base.shape[1]
     mean, deviation = base.moments(w)

@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 
 import bregpath
 from bregpath import _kernels
-from bregpath.flow import gram, working_set
+from bregpath.flow import gram
 from bregpath.losses import LOSSES
 from bregpath.penalties import PENALTIES
 from tests.helpers import make_data

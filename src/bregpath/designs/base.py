@@ -86,6 +86,14 @@ class AbstractColumns(AbstractDesign):
     def moments(self, w: Array) -> tuple[Array, Array]:
         """Weighted mean and standard deviation (1/n) of every column."""
 
+    @abstractmethod
+    def columns(self, columns: IntArray) -> AbstractColumns:
+        """Some columns as a design of their own, laid out for repeated products."""
+
+    @abstractmethod
+    def append(self, more: AbstractDesign) -> AbstractColumns:
+        """Put the columns of another design, of the same kind, behind those of this one."""
+
     def rmatvec_many(self, residuals: Array, columns: IntArray | None = None) -> Array:
         # All residuals side by side: one product.
         b, n, q = residuals.shape
