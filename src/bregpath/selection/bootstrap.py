@@ -224,9 +224,9 @@ class BootstrapIntervals:
     def _cells(self) -> tuple[IntArray, list[str]]:
         """Positions of the coefficients to list, each edge of a graph once, and their names."""
         shape = self.estimate.shape
-        names = self.names or [f"x{j}" for j in range(shape[0])]
+        names = list(self.names or (f"x{j}" for j in range(shape[0])))
         if len(shape) == 1:
-            return np.arange(shape[0]), list(names)
+            return np.arange(shape[0]), names
         if len(shape) == 2 and shape[0] == shape[1] and np.array_equal(self.samples, self.samples.swapaxes(1, 2)):
             j, k = np.triu_indices(shape[0], 1)
             return np.ravel_multi_index((j, k), shape), [f"{names[a]} - {names[b]}" for a, b in zip(j, k, strict=True)]
