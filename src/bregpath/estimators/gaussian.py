@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from bregpath import _validation
 from bregpath._typing import Array
 from bregpath.estimators.graph import AbstractGraph
-from bregpath.graphs.data import read_numbers
+from bregpath.graphs.data import check_nodes, read_numbers
 from bregpath.graphs.layouts import AbstractLayout, GaussianLayout
 from bregpath.selection.graphs import covariance, graph_deviance
 
@@ -108,9 +108,8 @@ class GaussianGraph(AbstractGraph):
     def _prepare(self, X: Any, w: Any) -> tuple[AbstractLayout, Array, Array]:
         if self.input not in ("data", "covariance"):
             raise ValueError(f'`input` must be "data" or "covariance", found {self.input!r}.')
-        values, names = read_numbers(X)
-        p = values.shape[1]
-        names = names or tuple(f"x{j}" for j in range(p))
+        values, names = read_numbers(X, least_rows=2)
+        names = names or tuple(f"x{j}" for j in range(values.shape[1]))
         if self.input == "covariance":
             return self._from_covariance(values, names, w)
         weights = _validation.check_counts(w, len(values))
@@ -147,9 +146,8 @@ class GaussianGraph(AbstractGraph):
         return covariance(rows, w, mean), share
 
     def _encode(self, X: Any) -> Array:
-        values = read_numbers(X)[0]
-        if values.shape[1] != self.n_features_in_:
-            raise ValueError(f"`X` has {values.shape[1]} columns, the graph has {self.n_features_in_} nodes.")
+        values, names = read_numbers(X)
+        check_nodes(values.shape[1], names, self.path_.layout.names)
         return values
 
     def _set_time(self, t: float) -> None:
@@ -158,7 +156,11 @@ class GaussianGraph(AbstractGraph):
         self.covariance_ = np.linalg.inv(self.precision_)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Mean log-likelihood of the rows of ``X``, as in scikit-learn's covariance estimators; larger is better."""
+        """Mean log-likelihood of the rows of ``X``, as in scikit-learn's covariance estimators; larger is better.
+
+        Composite if the loss is: the sum over nodes of the log-densities given all others. After a fit to a
+        covariance, rows are deviations from the mean.
+        """
         check_is_fitted(self)
         rows = self._encode(X)
         w = _validation.check_counts(sample_weight, len(rows))

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from bregpath import _frames, _validation
 from bregpath._typing import Array, BoolArray
 from bregpath.flow.stop import AbstractStop, Progress, Result
+from bregpath.graphs.export import edge_table, to_networkx, write_edges, write_graphml
 from bregpath.graphs.layouts import AbstractLayout
 from bregpath.graphs.path import GraphPath
 from bregpath.path import Point
@@ -167,6 +168,8 @@ class AbstractGraph(BaseEstimator):
         self.n_features_in_ = layout.n_nodes
         if _frames.is_frame(X):
             self.feature_names_in_ = np.array(layout.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):  # of an earlier fit
+            del self.feature_names_in_
         if self._is_time:
             self.path_, self.selection_ = self._trace_to(float(self.stop), layout, rows, w), None
             chosen = min(float(self.stop), float(self.path_.t[-1]))
@@ -213,21 +216,23 @@ class AbstractGraph(BaseEstimator):
         p = layout.n_nodes
         weights = np.ones((p, p))
         if self.edge_weights is not None:
-            weights = _square("edge_weights", self.edge_weights, p).astype(float)
-            if np.isnan(weights).any() or (weights < 0).any():
+            weights = _square("edge_weights", self.edge_weights, p, float)
+            if (weights < 0).any():
                 raise ValueError("`edge_weights` must be non-negative (0 = never penalised, inf = never enters).")
         if self.mask is not None:
-            weights = np.where(_square("mask", self.mask, p).astype(bool), weights, np.inf)
+            weights = np.where(_square("mask", self.mask, p, bool), weights, np.inf)
         return weights
 
     # --- the chosen graph ------------------------------------------------------------------------------------
 
     def _set_time(self, t: float) -> None:
         self.t_ = t
-        point = self.path_.at(t)
-        self.weights_ = self.path_.weights(t)
-        self.fields_ = point.intercept
+        self.weights_, self.fields_ = self._parameters(t)
         self.adjacency_: BoolArray = self.weights_ != 0
+
+    def _parameters(self, t: float) -> tuple[Array, Array]:
+        """Weights of the edges and fields at a time, as the user wants to see them."""
+        return self.path_.weights(t), self.path_.at(t).intercept
 
     def at(self, t: float) -> Any:
         """The same estimator at another time of its path."""
@@ -254,22 +259,23 @@ class AbstractGraph(BaseEstimator):
     def graph(self, t: float | None = None) -> Any:
         """The graph as a `networkx.Graph`, with weights and signs."""
         check_is_fitted(self)
-        return self.path_.graph(self._time(t))
+        weights, fields = self._parameters(self._time(t))
+        return to_networkx(weights, self.path_.names, fields=fields if fields.shape == (len(weights),) else None)
 
     def edge_table(self, t: float | None = None) -> Any:
         """Edges with weights, signs and entry times as a data frame (needs pandas)."""
         check_is_fitted(self)
-        return self.path_.edge_table(self._time(t))
+        return edge_table(self._parameters(self._time(t))[0], self.path_.names, entry_times=self.path_.entry_times)
 
     def write_edges(self, file: str | PathLike[str], t: float | None = None) -> None:
         """Write the edges to a CSV file."""
         check_is_fitted(self)
-        self.path_.write_edges(file, self._time(t))
+        weights, times = self._parameters(self._time(t))[0], self.path_.entry_times
+        write_edges(weights, file, self.path_.names, entry_times=times)
 
     def write_graphml(self, file: str | PathLike[str], t: float | None = None) -> None:
         """Write the graph to a GraphML file (needs networkx)."""
-        check_is_fitted(self)
-        self.path_.write_graphml(file, self._time(t))
+        write_graphml(self.graph(t), file)
 
     def sample(self, n: int, seed: Any = None, **options: Any) -> Array:
         """Draw rows from the chosen model; see `bregpath.graphs.gibbs` for the options of discrete models."""
@@ -300,11 +306,16 @@ class AbstractGraph(BaseEstimator):
         return self.t_ if t is None else float(t)
 
 
-def _square(name: str, matrix: Any, p: int) -> Array:
-    values = np.asarray(matrix)
-    if values.shape != (p, p):
-        raise ValueError(f"`{name}` must have one entry a pair of nodes, shape ({p}, {p}), found {values.shape}.")
+def _square(name: str, matrix: Any, p: int, dtype: type) -> Array:
+    """A symmetric matrix with an entry a pair of nodes; its diagonal does not matter."""
+    given = np.asarray(matrix)
+    if given.shape != (p, p):
+        raise ValueError(f"`{name}` must have one entry a pair of nodes, shape ({p}, {p}), found {given.shape}.")
+    if given.dtype.kind not in "fiub":
+        raise TypeError(f"`{name}` must hold numbers or booleans, found dtype {given.dtype}.")
     off = ~np.eye(p, dtype=bool)
-    if not np.array_equal(values[off], values.T[off]):
+    if np.isnan(given[off]).any():
+        raise ValueError(f"`{name}` contains NaN; every pair of nodes needs an entry.")
+    if not np.array_equal(given[off], given.T[off]):
         raise ValueError(f"`{name}` must be symmetric: an edge has no direction.")
-    return values
+    return np.where(off, given, 1).astype(dtype)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
 from bregpath import _validation
@@ -126,17 +127,28 @@ class IsingGraph(AbstractGraph):
     def _encode(self, X: Any) -> Array:
         return self._coder.encode(X)
 
-    def _set_time(self, t: float) -> None:
-        super()._set_time(t)
-        if self.coding == "binary":
-            self.fields_, self.weights_ = self.path_.model(t).zero_one()
+    def _parameters(self, t: float) -> tuple[Array, Array]:
+        if self.coding == "spin":
+            return super()._parameters(t)
+        fields, couplings = self.path_.model(t).zero_one()
+        return couplings, fields
 
     def predict_proba(self, X: Any) -> Array:
         """Probability that each node is in its second state, given all others: shape (n, p)."""
         check_is_fitted(self)
+        return expit(self._predictor(self._encode(X)))
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        r"""Mean over rows of :math:`\sum_j \log P(x_j | \cdot)`, the composite log-likelihood; larger is better."""
+        check_is_fitted(self)
+        codes = self._encode(X)
+        w = _validation.check_counts(sample_weight, len(codes))
+        return -float(w @ np.logaddexp(0.0, (1.0 - 2.0 * codes) * self._predictor(codes)).sum(axis=1) / w.sum())
+
+    def _predictor(self, codes: Array) -> Array:
+        """Log-odds of each node given all others."""
         point = self.path_.at(self.t_)
-        spins = 2.0 * self._encode(X) - 1.0
-        return 1.0 / (1.0 + np.exp(-(point.intercept + spins @ point.coef)))
+        return point.intercept + (2.0 * codes - 1.0) @ point.coef
 
 
 def _check_binary(coder: StateCoder, codes: Array, w: Array) -> None:

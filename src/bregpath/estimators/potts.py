@@ -37,7 +37,7 @@ class PottsGraph(AbstractGraph):
         Whether all states have parameters, or the first of each node is the reference and has none.
     min_count : int, default 1
         Labels of fewer rows of a node are pooled into one level, "(rare)", which also takes labels that `score` has
-        never seen. With 1 nothing is pooled, and unseen labels are refused.
+        never seen. With 1 nothing is pooled, and unseen labels are refused. Weights count rows.
     loss : {"composite"}
         Composite conditional likelihood (pseudo-likelihood).
     stars_beta, n_subsamples, n_jobs, random_state, progress
@@ -125,7 +125,7 @@ class PottsGraph(AbstractGraph):
                 raise ValueError(f"`{name}` must be one of {list(known)}, found {getattr(self, name)!r}.")
         if not isinstance(self.min_count, numbers.Integral) or self.min_count < 1:
             raise ValueError(f"`min_count` must be a whole number of at least 1, found {self.min_count!r}.")
-        coder, codes = StateCoder.learn(X, int(self.min_count))
+        coder, codes = StateCoder.learn(X, int(self.min_count), w)
         weights = _validation.check_counts(w, len(codes))
         _check_states(coder, codes, weights)
         self._coder = coder

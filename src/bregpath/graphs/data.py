@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import numbers
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
-from bregpath import _frames
+from bregpath import _frames, _validation
 from bregpath._typing import Array, IntArray
 
-__all__ = ["RARE", "StateCoder", "collapse_rows", "read_columns", "read_numbers"]
+__all__ = ["RARE", "StateCoder", "check_nodes", "collapse_rows", "read_columns", "read_numbers"]
 
 RARE = "(rare)"  # the label that stands for all pooled labels of a node
 
 
-def read_columns(X: Any) -> tuple[list[Array], tuple[str, ...] | None]:
+def read_columns(X: Any, least_rows: int = 1) -> tuple[list[Array], tuple[str, ...] | None]:
     """Columns of a table of labels and the names of a data frame (None for an array); nothing may be missing."""
     if _frames.is_frame(X):
         data, names = _frames.read_frame(X)
@@ -27,20 +29,37 @@ def read_columns(X: Any) -> tuple[list[Array], tuple[str, ...] | None]:
         names, columns = None, [_known(table[:, j], f"column {j}") for j in range(table.shape[1])]
     if len(columns) < 2:
         raise ValueError(f"`X` has {len(columns)} column(s); a graph needs at least 2 nodes.")
-    if len(columns[0]) < 2:
-        raise ValueError(f"`X` has {len(columns[0])} row(s); a graph needs at least 2.")
+    if len(columns[0]) < least_rows:
+        raise ValueError(f"`X` has {len(columns[0])} row(s); at least {least_rows} are needed.")
     return columns, names
 
 
-def read_numbers(X: Any) -> tuple[Array, tuple[str, ...] | None]:
+def read_numbers(X: Any, least_rows: int = 1) -> tuple[Array, tuple[str, ...] | None]:
     """A table of finite numbers, and the names of a data frame."""
-    columns, names = read_columns(X)
+    columns, names = read_columns(X, least_rows)
+    values = np.empty((len(columns[0]), len(columns)))
     for j, column in enumerate(columns):
-        if column.dtype.kind not in "fiub":
-            raise TypeError(f"`X` must hold numbers, found {column[0]!r} in column {j}; use PottsGraph for labels.")
-        if not np.isfinite(column).all():
-            raise ValueError(f"`X` contains infinity in column {j}; drop these rows.")
-    return np.stack(columns, axis=1).astype(float), names
+        where = f"column {names[j] if names else j!r}"
+        if column.dtype.kind not in "fiub":  # objects may be numbers all the same: decimals, integers of any size
+            wrong = [value for value in column.tolist() if not isinstance(value, (numbers.Real, Decimal))]
+            if wrong:
+                raise TypeError(f"`X` must hold numbers, found {wrong[0]!r} in {where}; use PottsGraph for labels.")
+        values[:, j] = column
+        if not np.isfinite(values[:, j]).all():
+            raise ValueError(f"`X` contains infinity in {where}; drop these rows.")
+    return values, names
+
+
+def check_nodes(found: int, names: tuple[str, ...] | None, nodes: tuple[str, ...]) -> None:
+    """New data has the nodes of the graph as its columns; those of an array have no names."""
+    if found != len(nodes):
+        raise ValueError(f"`X` has {found} columns, the graph has {len(nodes)} nodes.")
+    if names is not None and names != nodes:
+        wrong = next(j for j, (name, node) in enumerate(zip(names, nodes, strict=True)) if name != node)
+        raise ValueError(
+            f"`X` has other columns than the graph has nodes: column {wrong} is {names[wrong]!r}, the node "
+            f"{nodes[wrong]!r}; select and order its columns."
+        )
 
 
 def _known(column: Array, where: str) -> Array:
@@ -83,20 +102,22 @@ class StateCoder:
     levels: tuple[Array, ...]
 
     @classmethod
-    def learn(cls, X: Any, min_count: int = 1) -> tuple[StateCoder, IntArray]:
-        """Labels and codes of a table; labels of fewer than ``min_count`` rows of a node are pooled."""
-        columns, names = read_columns(X)
-        found = [_levels(column, min_count, j) for j, column in enumerate(columns)]
-        coder = cls(names or tuple(f"x{j}" for j in range(len(columns))), tuple(found))
+    def learn(cls, X: Any, min_count: int = 1, w: Any = None) -> tuple[StateCoder, IntArray]:
+        """Labels and codes of a table; labels of fewer than ``min_count`` rows of a node are pooled.
+
+        ``w`` says how often each row counts.
+        """
+        columns, names = read_columns(X, least_rows=2)
+        w = _validation.check_counts(w, len(columns[0]))
+        names = names or tuple(f"x{j}" for j in range(len(columns)))
+        found = [_levels(column, min_count, w, name) for name, column in zip(names, columns, strict=True)]
+        coder = cls(names, tuple(found))
         return coder, coder._codes(columns)
 
     def encode(self, X: Any) -> IntArray:
         """Codes (n, p) of new data."""
         columns, names = read_columns(X)
-        if len(columns) != len(self.levels):
-            raise ValueError(f"`X` has {len(columns)} columns, the graph has {len(self.levels)} nodes.")
-        if names is not None and names != self.names:
-            raise ValueError(f"`X` has other columns than the graph's nodes: {list(names)[:5]}, ...; select and order them.")
+        check_nodes(len(columns), names, self.names)
         return self._codes(columns)
 
     def _codes(self, columns: list[Array]) -> IntArray:
@@ -104,7 +125,7 @@ class StateCoder:
         for j, (column, levels) in enumerate(zip(columns, self.levels, strict=True)):
             number = {label: code for code, label in enumerate(levels.tolist())}
             other = number.get(RARE, -1)
-            found, position = np.unique(column, return_inverse=True)
+            found, position = _unique(column, self.names[j])
             of_found = np.array([number.get(label, other) for label in found.tolist()], dtype=np.intp)
             if (of_found < 0).any():
                 unseen = found[of_found < 0].tolist()
@@ -112,21 +133,27 @@ class StateCoder:
                     f"`X` has labels {unseen[:5]} in column {self.names[j]!r} that were not seen in fit; drop these "
                     "rows, or fit with min_count=2 or more, which makes a level for rare and unseen labels."
                 )
-            codes[:, j] = of_found[position.ravel()]
+            codes[:, j] = of_found[position]
         return codes
 
 
-def _levels(column: Array, min_count: int, j: int) -> Array:
+def _levels(column: Array, min_count: int, w: Array, name: str) -> Array:
     """Sorted labels of a column, those that are too rare replaced by one."""
-    try:
-        labels, counts = np.unique(column, return_counts=True)
-    except TypeError:
-        kinds = sorted({type(value).__name__ for value in column})
-        raise TypeError(f"`X` mixes {' and '.join(kinds)} in column {j}; give its labels one type.") from None
-    common = counts >= min_count
-    if common.all():
+    labels, position = _unique(column, name)
+    common = np.bincount(position, weights=w, minlength=len(labels)) >= min_count
+    if min_count == 1 or common.all():
         return labels
     return np.array([*labels[common].tolist(), RARE], dtype=object)
+
+
+def _unique(column: Array, name: str) -> tuple[Array, IntArray]:
+    """Sorted labels, and the position of each row's label among them."""
+    try:
+        labels, position = np.unique(column, return_inverse=True)
+    except TypeError:
+        kinds = sorted({type(value).__name__ for value in column})
+        raise TypeError(f"`X` mixes {' and '.join(kinds)} in column {name!r}; give its labels one type.") from None
+    return labels, position.ravel()
 
 
 def collapse_rows(codes: IntArray, w: Array) -> tuple[IntArray, Array]:

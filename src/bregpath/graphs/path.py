@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bregpath._typing import Array, BoolArray
+from bregpath._typing import Array, BoolArray, IntArray
 from bregpath.graphs.export import edge_table, to_networkx, write_edges, write_graphml
 from bregpath.graphs.layouts import AbstractLayout
 from bregpath.path import Path, Point
@@ -33,7 +34,7 @@ class GraphPath(Path):
         Weights of the edges: couplings of an Ising model, norms of blocks of a Potts model, partial correlations of a
         Gaussian graph.
     intercept : ndarray of shape (n_times, k)
-        Unpenalised parameters: fields, or diagonals of the precision matrix.
+        Unpenalised parameters: fields, or diagonals of the precision matrix. `at` has the means of a Gaussian graph.
     entry_times, exit_times : ndarray of shape (p, p)
         Exact time at which each edge first entered (``inf``: never), and last left for good (``inf``: it did not).
     n_edges : ndarray of shape (n_times,)
@@ -96,12 +97,17 @@ class GraphPath(Path):
             raise ValueError(f"`level` must be a share of edges between 0 and 1, found {level!r}.")
         p = self.layout.n_nodes
         allowed = int(np.floor(float(level) * p * (p - 1) / 2 + 1e-9))
-        j, k = np.triu_indices(p, 1)
-        entered = np.sort(self.entry_times[j, k])
-        if allowed >= len(entered) or not np.isfinite(entered[allowed]):
+        from_start = int(np.count_nonzero(self.entry_times == 0.0)) // 2
+        if from_start > allowed:
+            raise ValueError(
+                f"`level`={level:g} allows {allowed} edges, but {from_start} are there from the start (`edge_weights` 0)."
+            )
+        times, _, opened = self._edge_events
+        too_many = np.flatnonzero(from_start + np.cumsum(np.where(opened, 1, -1)) > allowed)
+        if not len(too_many):
             return float(self.t[-1])
-        # Edges may have left again before: then there are fewer, never more, than those that ever entered.
-        return float(min(entered[allowed] * (1 - 1e-12), self.t[-1]))
+        # Just before, so that rounding cannot let the next edge in.
+        return float(min(times[too_many[0]] * (1 - 1e-12), self.t[-1]))
 
     def at_sparsity(self, level: float) -> Point:
         """The model with a wanted share of all possible edges; see `time_at_sparsity`."""
@@ -111,15 +117,25 @@ class GraphPath(Path):
 
     @cached_property
     def coef(self) -> Array:  # type: ignore[override]
-        return np.stack([self.weights(t) for t in self.t])
+        return np.stack([self.layout.weights(alpha, beta) for alpha, beta in self._models])
+
+    @cached_property
+    def intercept(self) -> Array:  # type: ignore[override]
+        return self._table[0]
 
     @cached_property
     def n_edges(self) -> Array:
+        found = [self.layout.weights(alpha, beta) for alpha, beta in self._models]
+        return np.array([np.count_nonzero(weights) // 2 for weights in found])
+
+    @property
+    def _models(self) -> Iterator[tuple[Array, Array]]:
+        """All parameters at every time of the path, one after the other."""
         alpha, columns, values = self._table
-        beta = np.zeros((len(self.t), self.trajectory.beta_null.shape[0]))
-        beta[:, columns] = values[:, :, 0]
-        found = [self.layout.weights(a, b) != 0 for a, b in zip(alpha, beta, strict=True)]
-        return np.array([np.count_nonzero(joined) // 2 for joined in found])
+        for i in range(len(self.t)):
+            beta = np.zeros(self.n_features)
+            beta[columns] = values[i, :, 0]
+            yield alpha[i], beta
 
     @property
     def sparsity(self) -> Array:
@@ -128,15 +144,48 @@ class GraphPath(Path):
         return self.n_edges / (p * (p - 1) / 2)
 
     @cached_property
+    def _edge_events(self) -> tuple[Array, IntArray, BoolArray]:
+        """Time, the two nodes (j, k), and direction (True: opened) of every change of the graph, in order of time."""
+        # An edge is open while it has a coefficient; with the "and" rule of node-wise regressions, while it has both.
+        layout: Any = self.layout
+        needed = 2 if getattr(layout, "is_nodewise", False) and layout.rule == "and" else 1
+        pairs = layout.pairs
+        active = np.zeros((layout.n_nodes, layout.n_nodes), dtype=int)
+        np.add.at(active, tuple(self._free_ends), 1)
+        changes = []
+        for column, time, entered in zip(*self._events, strict=True):
+            j, k = pairs[column]
+            active[j, k] += 1 if entered else -1
+            if active[j, k] == (needed if entered else needed - 1):
+                changes.append((time, j, k, entered))
+        times = np.array([change[0] for change in changes])
+        ends = np.array([change[1:3] for change in changes], dtype=int).reshape(-1, 2)
+        return times, ends, np.array([change[3] for change in changes], dtype=bool)
+
+    @property
+    def _free_ends(self) -> IntArray:
+        """The nodes (2, m) of the coefficients that were never penalised."""
+        return self.layout.pairs[np.any(self.trajectory.beta_null != 0, axis=1)].T
+
+    @cached_property
     def entry_times(self) -> Array:  # type: ignore[override]
-        return self.layout.edge_times(self._first_entries, entering=True)
+        out = np.full((self.layout.n_nodes, self.layout.n_nodes), np.inf)
+        for time, (j, k), opened in zip(*self._edge_events, strict=True):
+            if opened:
+                out[j, k] = out[k, j] = min(out[j, k], time)
+        j, k = self._free_ends
+        out[j, k] = out[k, j] = 0.0
+        return out
 
     @cached_property
     def exit_times(self) -> Array:  # type: ignore[override]
-        return self.layout.edge_times(self._last_exits, entering=False)
+        out = np.full((self.layout.n_nodes, self.layout.n_nodes), np.inf)
+        for time, (j, k), opened in zip(*self._edge_events, strict=True):
+            out[j, k] = out[k, j] = np.inf if opened else time
+        return out
 
     def edge_table(self, t: float) -> pd.DataFrame:
-        """Edges at ``t`` with weights, signs and entry times, strongest first (needs pandas)."""
+        """Edges at ``t`` with weights, signs and entry times, in their order of entry (needs pandas)."""
         return edge_table(self.weights(t), self.names, entry_times=self.entry_times)
 
     def write_edges(self, file: str | PathLike[str], t: float) -> None:
@@ -161,7 +210,7 @@ class GraphPath(Path):
     # --- data ------------------------------------------------------------------------------------------------
 
     def decision_function(self, X: Any, t: float, offset: Any = None) -> Array:
-        """Not defined for a graph; see `predict` and `bregpath.IsingGraph.score`."""
+        """Not defined for a graph; see `model`, and ``predict_proba`` and ``score`` of its estimator."""
         raise TypeError("A graph has no response: use model(t), or score() of its estimator.")
 
     predict = decision_function  # type: ignore[assignment]

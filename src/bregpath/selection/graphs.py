@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,12 +15,14 @@ from bregpath.graphs.gibbs import gibbs
 from bregpath.graphs.layouts import AbstractLayout, FieldLayout, GaussianLayout, IsingLayout
 from bregpath.graphs.mdc import mdc
 from bregpath.graphs.path import GraphPath
-from bregpath.selection.bootstrap import make_generator, map_threads
+from bregpath.selection.bootstrap import check_count, check_rows, make_generator, map_threads
 from bregpath.selection.cross_validation import aggregate, choose
 from bregpath.selection.folds import make_folds
 from bregpath.selection.result import Selection
 
 __all__ = ["GraphData", "criterion", "cross_validate_graph", "graph_deviance", "stars"]
+
+MAX_DRAWS = 100  # attempts to draw rows with all states, a subsample
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +58,8 @@ def graph_deviance(path: GraphPath, rows: Array, w: Array, times: Array) -> Arra
     data = covariance(rows, w, layout.mean) if isinstance(layout, GaussianLayout) else rows
     ones = np.ones((layout.n_nodes, layout.n_nodes))
     problem = layout.problem(data, w / w.sum(), ones, path.kappa)
-    alpha, columns, beta = path.trajectory.read(np.minimum(times, path.trajectory.end))
+    # A path that ended before stays where it ended; its record may go on for a part of a step.
+    alpha, columns, beta = path.trajectory.read(np.minimum(times, path.t[-1]))
     block = problem.design.columns(columns)
     values = [problem.value(problem.predictor(block, a, b)) for a, b in zip(alpha, beta, strict=True)]
     scale = 1.0 if problem.loss.name == "gaussian-likelihood" else 2.0  # tr(S Omega) - log det is twice that already
@@ -82,8 +86,10 @@ def n_parameters(path: GraphPath) -> Array:
         return path.df
     # A block of q x r couplings has (q - 1)(r - 1) parameters that count; the others shift fields.
     states = layout.n_states
-    size = np.outer(states - 1, states - 1) if layout.couplings == "full" else np.minimum.outer(states, states)
-    return np.array([np.sum(np.triu(path.adjacency(t)) * size) for t in path.t])
+    own = np.zeros((layout.n_nodes, layout.n_nodes), dtype=int)
+    np.add.at(own, tuple(layout.pairs.T), 1)
+    size = np.minimum(own, np.outer(states - 1, states - 1))
+    return np.array([np.sum(path.adjacency(t) * size) for t in path.t])
 
 
 def criterion(path: GraphPath, rows: Array, w: Array, kind: str, gamma: float) -> Selection:
@@ -97,7 +103,7 @@ def criterion(path: GraphPath, rows: Array, w: Array, kind: str, gamma: float) -
     both; c = 2 for a composite likelihood with one coefficient an edge, because the edge is seen from both of its ends
     and noise gains twice as much.
     """
-    if not 0.0 <= float(gamma) <= 1.0:
+    if isinstance(gamma, bool) or not isinstance(gamma, numbers.Real) or not 0.0 <= gamma <= 1.0:
         raise ValueError(f"`gamma` must be a number from 0 (BIC) to 1, found {gamma!r}.")
     n, p = float(w.sum()), path.layout.n_nodes
     fit = n * graph_deviance(path, rows, w, path.t)
@@ -127,7 +133,14 @@ def cross_validate_graph(
     MDC is that of the held-out rows and a fresh Gibbs sample of as many rows from the model at each time.
     """
     folds = make_folds(cv, data.rows, np.zeros(len(data.rows)), data.w, None, False, seed)
-    draws = make_generator(seed).integers(2**63, size=len(folds))
+    for k, (train, _) in enumerate(folds):
+        lacking = _lacking(path.layout, data.rows[train])
+        if lacking:
+            raise ValueError(
+                f"`cv`: the training rows of fold {k} have {lacking}; use fewer or other folds, pool or drop what is "
+                'rare, or choose the graph by `stop`="ebic".'
+            )
+    draws = _generator(seed).integers(2**63, size=len(folds))
 
     def score(k: int) -> Array:
         train, test = folds[k]
@@ -160,6 +173,25 @@ def cross_validate_graph(
     )
 
 
+def _lacking(layout: AbstractLayout, rows: Array) -> str:
+    """What some rows lack to learn the graph from them, in words: a state of a node, or any difference."""
+    if isinstance(layout, GaussianLayout):
+        constant = np.flatnonzero(np.ptp(rows, axis=0) == 0)
+        return f"one value only of node {layout.names[constant[0]]!r}" if len(constant) else ""
+    for name, labels, column in zip(layout.names, layout.levels, rows.T, strict=True):  # type: ignore[attr-defined]
+        counts = np.bincount(column, minlength=len(labels))
+        if not counts.all():
+            return f"no {labels.tolist()[int(counts.argmin())]!r} of node {name!r}"
+    return ""
+
+
+def _generator(seed: Any) -> np.random.Generator:
+    try:
+        return make_generator(seed)
+    except ValueError:
+        raise ValueError(f"`random_state` must be a whole number >= 0, a Generator or None, found {seed!r}.") from None
+
+
 def _mdc_at(fold: GraphPath, t: float, held_out: IntArray, rng: np.random.Generator, burn_in: int) -> float:
     model = fold.model(min(t, float(fold.t[-1])))
     drawn = gibbs(model, len(held_out), burn_in=burn_in, seed=rng, chains=len(held_out))
@@ -175,6 +207,26 @@ def _copies(w: Array) -> IntArray:
     return counts
 
 
+def _subsamples(
+    layout: AbstractLayout, data: GraphData, n_subsamples: int, rng: np.random.Generator
+) -> list[IntArray]:
+    """Rows of each subsample, drawn again until all states are among them."""
+    counted = check_rows(np.flatnonzero(data.w > 0))
+    size = int(min(10 * np.sqrt(len(counted)), 0.8 * len(counted)))
+    samples: list[IntArray] = []
+    for _ in range(MAX_DRAWS * n_subsamples):
+        drawn = np.sort(rng.choice(counted, size, replace=False))
+        lacking = _lacking(layout, data.rows[drawn])
+        if not lacking:
+            samples.append(drawn)
+        if len(samples) == n_subsamples:
+            return samples
+    raise ValueError(
+        f'`stop`="stars" draws {size} rows at a time, which mostly have {lacking}; pool or drop what is rare, or choose '
+        'the graph by `stop`="ebic".'
+    )
+
+
 def stars(
     path: GraphPath, data: GraphData, beta: float, n_subsamples: int, n_jobs: int | None, seed: Any
 ) -> Selection:
@@ -184,11 +236,11 @@ def stars(
     that have an edge, the instability is the mean of :math:`2 \theta (1 - \theta)` over all pairs; the chosen time is
     the last before its running maximum exceeds ``beta``.
     """
-    limit = _validation.check_number("beta", beta)
-    n, p = len(data.rows), path.layout.n_nodes
-    size = int(min(10 * np.sqrt(n), 0.8 * n))
-    rng = make_generator(seed)
-    samples = [np.sort(rng.choice(n, size, replace=False)) for _ in range(n_subsamples)]
+    limit = _validation.check_number("stars_beta", beta)
+    n_subsamples = check_count("n_subsamples", n_subsamples, 2)
+    p = path.layout.n_nodes
+    samples = _subsamples(path.layout, data, n_subsamples, _generator(seed))
+    size = len(samples[0])
 
     def edges(rows: IntArray) -> Array:
         fold = data.take(rows, path.t)
