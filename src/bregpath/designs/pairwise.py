@@ -11,7 +11,7 @@ from bregpath.designs.base import AbstractDesign
 
 __all__ = ["PairwiseDesign"]
 
-MAX_SMALL = 256  # features up to which all pairs together are cheap
+MAX_SMALL = 500_000  # coefficients up to which products with all of them are cheap
 
 
 class PairwiseDesign(AbstractDesign):
@@ -57,7 +57,7 @@ class PairwiseDesign(AbstractDesign):
 
     @property
     def is_small(self) -> bool:
-        return self.features.shape[1] <= MAX_SMALL
+        return len(self.source) <= MAX_SMALL
 
     def arrays(self) -> dict[str, Any]:
         """Features as columns, and the places of the coefficients."""
@@ -70,18 +70,32 @@ class PairwiseDesign(AbstractDesign):
 
     def matvec(self, beta: Array, columns: IntArray | None = None) -> Array:
         source, target = self._places(columns)
-        used, row = np.unique(source, return_inverse=True)
+        used, row = self._compact(source, self.features.shape[1])
         couplings = np.zeros((len(used), self.n_targets))
-        np.add.at(couplings, (row.reshape(source.shape), target), np.broadcast_to(beta, source.shape))
+        couplings[row, target] = beta  # no two coefficients have the same place
         return np.asarray(self._features(used) @ couplings)
 
     def rmatvec(self, residual: Array, columns: IntArray | None = None) -> Array:
+        return self.rmatvec_many(residual[None], columns)[0]
+
+    def rmatvec_many(self, residuals: Array, columns: IntArray | None = None) -> Array:
         source, target = self._places(columns)
-        used, row = np.unique(source, return_inverse=True)
-        reached, column = np.unique(target, return_inverse=True)
-        residual = residual if len(reached) == self.n_targets else residual[:, reached]
-        products = np.asarray(self._features(used).T @ residual)
-        return products[row.reshape(source.shape), column.reshape(target.shape)].sum(axis=1, keepdims=True)
+        used, row = self._compact(source, self.features.shape[1])
+        reached, column = self._compact(target, self.n_targets)
+        features = self._features(used).T
+        out = np.empty((len(residuals), len(source), 1))
+        for part, residual in zip(out, residuals, strict=True):
+            wanted = residual if len(reached) == self.n_targets else residual[:, reached]
+            part[:, 0] = np.asarray(features @ wanted)[row, column].sum(axis=1)
+        return out
+
+    @staticmethod
+    def _compact(numbers: IntArray, size: int) -> tuple[IntArray, IntArray]:
+        """Which of 0 .. size - 1 occur, and the position of each number among them."""
+        occurs = np.zeros(size, dtype=bool)
+        occurs[numbers] = True
+        used = np.flatnonzero(occurs)
+        return used, numbers if len(used) == size else (np.cumsum(occurs) - 1)[numbers]
 
     def columns(self, columns: IntArray) -> PairwiseDesign:
         return self._with(self.source[columns], self.target[columns])
