@@ -53,6 +53,8 @@ struct Kernels {
                  double* g0);
     // a = X' u and b = X' v for two vectors of q outputs at once.
     void (*dots)(const Columns&, int q, const double* u, const double* v, double* a, double* b);
+    // out[l * k + c] = x_c' u_l for all of k columns and q vectors of n numbers.
+    void (*cross)(const double* const* x, int k, const double* const* u, int q, long n, double* out);
     // Sums over the rows, one an output.
     void (*totals)(long n, int q, const double* r, double* out);
     // out = c0 a0 + c1 a1 + c2 a2 + c3 a3 + c4 a4: a stage of the Runge-Kutta-Chebyshev recursion.

@@ -456,6 +456,40 @@ void dots(const Columns& x, int q, const double* u, const double* v, double* a, 
     }
 }
 
+// Dots of four columns with four vectors on a run of rows: every number that is read is used four times.
+void add_tile(const double* const* x, const double* const* u, long i0, long m, double* out, long stride) {
+    const double *x0 = x[0] + i0, *x1 = x[1] + i0, *x2 = x[2] + i0, *x3 = x[3] + i0;
+    const double *u0 = u[0] + i0, *u1 = u[1] + i0, *u2 = u[2] + i0, *u3 = u[3] + i0;
+    double a0 = 0, a1 = 0, a2 = 0, a3 = 0, b0 = 0, b1 = 0, b2 = 0, b3 = 0;
+    double c0 = 0, c1 = 0, c2 = 0, c3 = 0, d0 = 0, d1 = 0, d2 = 0, d3 = 0;
+#pragma omp simd reduction(+ : a0, a1, a2, a3, b0, b1, b2, b3, c0, c1, c2, c3, d0, d1, d2, d3)
+    for (long i = 0; i < m; ++i) {
+        a0 += x0[i] * u0[i], a1 += x1[i] * u0[i], a2 += x2[i] * u0[i], a3 += x3[i] * u0[i];
+        b0 += x0[i] * u1[i], b1 += x1[i] * u1[i], b2 += x2[i] * u1[i], b3 += x3[i] * u1[i];
+        c0 += x0[i] * u2[i], c1 += x1[i] * u2[i], c2 += x2[i] * u2[i], c3 += x3[i] * u2[i];
+        d0 += x0[i] * u3[i], d1 += x1[i] * u3[i], d2 += x2[i] * u3[i], d3 += x3[i] * u3[i];
+    }
+    const double sums[4][4] = {{a0, a1, a2, a3}, {b0, b1, b2, b3}, {c0, c1, c2, c3}, {d0, d1, d2, d3}};
+    for (int l = 0; l < 4; ++l)
+        for (int c = 0; c < 4; ++c) out[l * stride + c] += sums[l][c];
+}
+
+void cross(const double* const* x, int k, const double* const* u, int q, long n, double* out) {
+    constexpr long rows = 256;
+    std::memset(out, 0, sizeof(double) * k * q);
+    for (long i = 0; i < n; i += rows) {
+        const long m = n - i < rows ? n - i : rows;
+        int l = 0;
+        for (; l + 4 <= q; l += 4) {
+            double* to = out + static_cast<long>(l) * k;
+            int c = 0;
+            for (; c + 4 <= k; c += 4) add_tile(x + c, u + l, i, m, to + c, k);
+            for (int j = 0; j < 4; ++j) add_dots(x + c, k - c, i, m, u[l + j] + i, to + j * k + c);
+        }
+        for (; l < q; ++l) add_dots(x, k, i, m, u[l] + i, out + static_cast<long>(l) * k);
+    }
+}
+
 void totals(long n, int q, const double* r, double* out) {
     for (int l = 0; l < q; ++l) out[l] = total(r + l * n, n);
 }
@@ -477,6 +511,7 @@ extern "C" const bregpath::Kernels* BREGPATH_NAME(bregpath_kernels)() {
         .curvature = curvature,
         .bend = bend,
         .dots = dots,
+        .cross = cross,
         .totals = totals,
         .combine = combine,
     };

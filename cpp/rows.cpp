@@ -6,8 +6,8 @@
 namespace bregpath {
 
 namespace {
-// Rows of dense features that all nodes work on before the next: they stay in the cache.
-constexpr long kRowsTogether = 256;
+// Numbers of dense features that all nodes work on before the next rows: they stay in the cache.
+constexpr long kNumbersTogether = 1 << 15, kMinRowsTogether = 64;
 }  // namespace
 
 // --- regression ------------------------------------------------------------------------------------------------
@@ -103,6 +103,9 @@ GraphRows::GraphRows(const Kernels* kernels, std::vector<Node> nodes, const Colu
     for (size_t d = 0; d < nodes_.size(); ++d) node_of_.insert(node_of_.end(), nodes_[d].states, int(d));
     slot_.assign(nodes_.size() * size_t(features_.k), -1);
     u_.assign(size, 0.0), h_.assign(size, 0.0);
+    // Sparse features, and nodes of several outputs that lie n apart, take all rows at once.
+    const bool in_parts = features_.dense && n_alpha == int(nodes_.size());
+    together_ = in_parts ? std::max(kMinRowsTogether, (kNumbersTogether / features_.k) & ~7L) : n;
     Index everything;
     for (size_t c = 0; c < source_.size() / places_; ++c) everything.push_back(int(c));
     all_ = make_plan(everything);
@@ -181,11 +184,8 @@ double GraphRows::gradient(const Index& index, const double* alpha, const double
     pack(plan, beta);
     g_.assign(plan.start.back(), 0.0), part_.resize(plan.start.back());
     double value = 0;
-    // Sparse features, and nodes of several outputs that lie n apart, take all rows at once.
-    const bool in_parts = features_.dense && n_alpha == int(nodes_.size());
-    const long together = in_parts ? kRowsTogether : n;
-    for (long i = 0; i < n; i += together) {
-        const long rows = std::min(together, n - i);
+    for (long i = 0; i < n; i += together_) {
+        const long rows = std::min(together_, n - i);
         for (size_t d = 0; d < nodes_.size(); ++d) {
             const Node& node = nodes_[d];
             const long at = plan.start[d], first = node.first * n + i;
@@ -214,17 +214,25 @@ double GraphRows::value(const Index& index, const double* alpha, const double* b
 }
 
 void GraphRows::dots(const Index& index, const double* u, const double* v, double* a, double* b) {
-    // Most columns are asked for: all of them are computed, by a plan that is made once.
-    g_.resize(all_.start.back()), packed_.resize(all_.start.back());
-    for (size_t d = 0; d < nodes_.size(); ++d) {
-        const long first = nodes_[d].first * n, at = all_.start[d];
-        k_->dots(columns_of(all_.features[d], 0, n), nodes_[d].states, u + first, v + first, &g_[at], &packed_[at]);
+    // Most columns are asked for, so all of them are computed.
+    const int outputs = n_alpha;
+    const size_t k = features_.k;
+    g_.resize(2 * k * outputs);
+    if (features_.dense) {
+        vectors_.clear();
+        for (const double* from : {u, v})
+            for (int l = 0; l < outputs; ++l) vectors_.push_back(from + l * n);
+        k_->cross(features_.dense, int(k), vectors_.data(), 2 * outputs, n, g_.data());
+    } else {
+        Index everything;
+        for (size_t s = 0; s < k; ++s) everything.push_back(int(s));
+        k_->dots(columns_of(everything, 0, n), outputs, u, v, g_.data(), &g_[k * outputs]);
     }
     for (size_t c = 0; c < index.size(); ++c) {
         a[c] = b[c] = 0;
         for (int place = 0; place < places_; ++place) {
-            const long at = all_.place[size_t(index[c]) * places_ + place];
-            a[c] += g_[at], b[c] += packed_[at];
+            const size_t i = size_t(index[c]) * places_ + place, at = target_[i] * k + source_[i];
+            a[c] += g_[at], b[c] += g_[k * outputs + at];
         }
     }
 }

@@ -117,9 +117,10 @@ class GraphRows final : public Rows {
     Columns features_;
     std::vector<int> source_, target_, node_of_, slot_;
     int places_;
+    long together_;  // rows that all nodes work on before the next
     Plan some_, all_;
     std::vector<double> packed_, g_, part_, h_, u_, b_;
-    std::vector<const double*> pointers_;
+    std::vector<const double*> pointers_, vectors_;
     std::vector<const int32_t*> rows_;
     std::vector<long> counts_;
     std::vector<double> center_, scale_;
