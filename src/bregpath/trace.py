@@ -257,8 +257,10 @@ class _Run:
         beta[~self.problem.penalty.free] = 0.0
         return Trajectory(self.problem.penalty, self.problem.kappa, dynamics.degree, knot.alpha, beta)
 
-    def trace(self, dynamics: GLBI, trajectory: Trajectory, times: Array, before: float = 0.0) -> Path:
-        """Advance to the last of ``times`` and make the Path up to there."""
+    def trace(
+        self, dynamics: GLBI, trajectory: Trajectory, times: Array, earlier: Path | None = None
+    ) -> Path:
+        """Advance to the last of ``times`` and make the Path up to there; ``earlier`` is what it continues."""
         began = time.perf_counter()
         unit = self.units.y_unit
         null = self._null_value(dynamics)
@@ -287,21 +289,22 @@ class _Run:
             column_products=int(knot.products) + (dual.products if dual else 0),
             refreshes=dual.refreshes if dual else 0,
             working_columns=len(dynamics.working.columns),
-            seconds=before + time.perf_counter() - began,
+            seconds=time.perf_counter() - began + (earlier.stats.seconds if earlier else 0.0),
         )
         scale = 2.0 * unit**2
         floor = self.problem.loss.saturated(self.problem.y, self.problem.w)
-        values = dynamics.values(*trajectory.read(times * unit))
+        known = len(earlier.t) if earlier else 0
+        values = dynamics.values(*trajectory.read(times[known:] * unit))
         if dynamics.at_rest and not self.problem.penalty.free.any():
-            values = np.full(len(times), null)  # the share of a deviance that is mere rounding would be anything
-        deviance = scale * (values - floor)
+            values = np.full(len(times) - known, null)  # the share of a deviance that is mere rounding would be anything
+        deviance = np.append(earlier.deviance if earlier else [], scale * (values - floor))
 
         def go_on(path: Path, t_max: float) -> Path:
             log_step = np.log(times[-1] / times[0]) / max(len(times) - 1, 1)
             more = max(1, int(np.ceil(np.log(t_max / times[-1]) / log_step))) if log_step > 0 else 1
             later = np.concatenate([times, np.geomspace(times[-1], t_max, more + 1)[1:]])
             run = replace(self, stop=None) if result is Result.STOPPED else self  # the rule has had its say
-            return run.trace(dynamics.fork(), trajectory.copy(), later, before=stats.seconds)
+            return run.trace(dynamics.fork(), trajectory.copy(), later, earlier=path)
 
         return self.path_type(
             t=times,
