@@ -8,9 +8,11 @@ from .export import adjacency, edge_table, sparsity, to_networkx, write_edges, w
 from .gibbs import gibbs
 from .mdc import mdc
 from .models import GaussianModel, IsingModel, PottsModel
+from .path import GraphPath
 
 __all__ = [
     "GaussianModel",
+    "GraphPath",
     "IsingModel",
     "PottsModel",
     "adjacency",
