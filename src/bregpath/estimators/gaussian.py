@@ -26,8 +26,8 @@ class GaussianGraph(AbstractGraph):
     Parameters
     ----------
     loss : {"likelihood", "composite"}, default "likelihood"
-        :math:`\operatorname{tr}(S \Omega) - \log\det \Omega`, positive definite at every time; or the regressions of every node
-        on all others (pseudo-likelihood), without a determinant.
+        :math:`\operatorname{tr}(S \Omega) - \log\det \Omega`, positive definite at every time; or the regressions of
+        every node on all others (pseudo-likelihood), without a determinant.
     input : {"data", "covariance"}, default "data"
         What `fit` is given: rows, or a covariance matrix.
     n_samples : int, optional
@@ -134,7 +134,7 @@ class GaussianGraph(AbstractGraph):
         if self.n_samples is None and not self._is_time:
             raise ValueError(f"`stop`={self.stop!r} needs the number of rows behind the covariance: pass n_samples.")
         scale = np.sqrt(np.diagonal(S))
-        n = float(self.n_samples) if self.n_samples is not None else float(len(S))
+        n = float(len(S)) if self.n_samples is None else _validation.check_number("n_samples", self.n_samples)
         # Rows whose covariance is S: the columns of its root, so that everything else need not know the difference.
         eigenvalues, vectors = np.linalg.eigh(S)
         rows = (vectors * np.sqrt(np.maximum(eigenvalues, 0.0) * len(S))) @ vectors.T

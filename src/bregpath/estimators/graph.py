@@ -40,7 +40,7 @@ class StopAtSparsity(AbstractStop):
         if progress.n_active <= self.n_edges:  # an edge has one active coefficient at least
             return False
         weights = self.layout.weights(progress.intercept, progress.coef[:, 0])
-        return np.count_nonzero(weights) // 2 > self.n_edges
+        return bool(np.count_nonzero(weights) // 2 > self.n_edges)
 
 
 class AbstractGraph(BaseEstimator):
@@ -74,6 +74,7 @@ class AbstractGraph(BaseEstimator):
         As in `bregpath.trace_path`.
     max_sparsity : float, optional
         End the path before it has more than this share of all edges; dense graphs cost most and are rarely wanted.
+        Not used if ``stop`` is a time.
     stars_beta : float, default 0.05
         Instability that StARS allows.
     n_subsamples : int, default 20

@@ -60,6 +60,7 @@ class IsingGraph(AbstractGraph):
     True
     """
 
+    _coder: StateCoder
     _losses = ("composite", "mpf", "nodewise")
 
     def __init__(
@@ -163,6 +164,6 @@ def _check_binary(coder: StateCoder, codes: Array, w: Array) -> None:
     constant = np.flatnonzero((share == 0) | (share == 1) | np.array([len(labels) == 1 for labels in coder.levels]))
     if len(constant):
         raise ValueError(
-            f"`X` has one label only in column {coder.names[constant[0]]!r} ({len(constant)} such column(s)); its field "
-            "would be infinite. Drop these columns."
+            f"`X` has one label only in column {coder.names[constant[0]]!r} ({len(constant)} such column(s)); its "
+            "field would be infinite. Drop these columns."
         )

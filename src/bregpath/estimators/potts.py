@@ -21,8 +21,8 @@ class PottsGraph(AbstractGraph):
 
     .. math:: P(x) \propto \exp\Big(\sum_j a_{j; x_j} + \sum_{j<k} b_{jk}[x_j, x_k]\Big)
 
-    An edge is a block :math:`b_{jk}`; its weight is the Frobenius norm. Nodes may have different numbers of states, of any
-    labels.
+    An edge is a block :math:`b_{jk}`; its weight is the Frobenius norm. Nodes may have different numbers of states,
+    of any labels.
 
     Parameters
     ----------
@@ -63,6 +63,7 @@ class PottsGraph(AbstractGraph):
     True
     """
 
+    _coder: StateCoder
     _losses = ("composite",)
 
     def __init__(

@@ -100,7 +100,8 @@ class GraphPath(Path):
         from_start = int(np.count_nonzero(self.entry_times == 0.0)) // 2
         if from_start > allowed:
             raise ValueError(
-                f"`level`={level:g} allows {allowed} edges, but {from_start} are there from the start (`edge_weights` 0)."
+                f"`level`={level:g} allows {allowed} edges, but {from_start} are there from the start "
+                "(`edge_weights` 0); ask for more."
             )
         times, _, opened = self._edge_events
         too_many = np.flatnonzero(from_start + np.cumsum(np.where(opened, 1, -1)) > allowed)

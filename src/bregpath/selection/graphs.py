@@ -99,8 +99,8 @@ def criterion(path: GraphPath, rows: Array, w: Array, kind: str, gamma: float) -
 
     .. math:: \mathrm{EBIC} = -2 \ell + c\, k \log n + 4 \gamma E \log p ,
 
-    c = 1 for the likelihood (Foygel and Drton) and for node-wise regressions, whose two coefficients an edge are counted
-    both; c = 2 for a composite likelihood with one coefficient an edge, because the edge is seen from both of its ends
+    c = 1 for the likelihood (Foygel and Drton) and for node-wise regressions, whose two coefficients an edge are
+    counted both; c = 2 for a composite likelihood with one coefficient an edge, because the edge is seen from both of its ends
     and noise gains twice as much.
     """
     if isinstance(gamma, bool) or not isinstance(gamma, numbers.Real) or not 0.0 <= gamma <= 1.0:
@@ -207,9 +207,7 @@ def _copies(w: Array) -> IntArray:
     return counts
 
 
-def _subsamples(
-    layout: AbstractLayout, data: GraphData, n_subsamples: int, rng: np.random.Generator
-) -> list[IntArray]:
+def _subsamples(layout: AbstractLayout, data: GraphData, n_subsamples: int, rng: np.random.Generator) -> list[IntArray]:
     """Rows of each subsample, drawn again until all states are among them."""
     counted = check_rows(np.flatnonzero(data.w > 0))
     size = int(min(10 * np.sqrt(len(counted)), 0.8 * len(counted)))
@@ -222,19 +220,17 @@ def _subsamples(
         if len(samples) == n_subsamples:
             return samples
     raise ValueError(
-        f'`stop`="stars" draws {size} rows at a time, which mostly have {lacking}; pool or drop what is rare, or choose '
-        'the graph by `stop`="ebic".'
+        f'`stop`="stars" draws {size} rows at a time, which mostly have {lacking}; pool or drop what is rare, or '
+        'choose the graph by `stop`="ebic".'
     )
 
 
-def stars(
-    path: GraphPath, data: GraphData, beta: float, n_subsamples: int, n_jobs: int | None, seed: Any
-) -> Selection:
+def stars(path: GraphPath, data: GraphData, beta: float, n_subsamples: int, n_jobs: int | None, seed: Any) -> Selection:
     r"""Choose the densest stable graph (StARS; Liu, Roeder and Wasserman, 2010).
 
-    Paths are traced on subsamples of :math:`b = 10 \sqrt n` rows (at most 0.8 n). With :math:`\theta_{jk}(t)` the share of them
-    that have an edge, the instability is the mean of :math:`2 \theta (1 - \theta)` over all pairs; the chosen time is
-    the last before its running maximum exceeds ``beta``.
+    Paths are traced on subsamples of :math:`b = 10 \sqrt n` rows (at most 0.8 n). With :math:`\theta_{jk}(t)` the
+    share of them that have an edge, the instability is the mean of :math:`2 \theta (1 - \theta)` over all pairs; the
+    chosen time is the last before its running maximum exceeds ``beta``.
     """
     limit = _validation.check_number("stars_beta", beta)
     n_subsamples = check_count("n_subsamples", n_subsamples, 2)

@@ -1,0 +1,406 @@
+"""Graph estimators: codings, masks, names, exports, scores, and the truth on easy data."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+
+import bregpath
+from bregpath.graphs import enumerate_states
+from bregpath.graphs.data import RARE
+from tests.graphs.cases import (
+    CASES,
+    N_STATES,
+    ONE_OF_EACH,
+    data_of,
+    gaussian_data,
+    gaussian_model,
+    graph_of,
+    ising_data,
+    ising_model,
+    potts_data,
+    potts_model,
+)
+
+EVERY = list(CASES)
+broken = pytest.mark.xfail(reason="the null deviance of Gaussian graphs with free edges", raises=Exception)
+FREE_EDGES = [pytest.param(case, marks=broken) if case.startswith("gaussian") else case for case in EVERY]
+
+
+# --- Ising codings ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("labels", [[-1, 1], [0, 1], ["no", "yes"], [False, True], [0.0, 1.0], [3, 7]])
+def test_labels_do_not_matter(labels):
+    X = ising_data()
+    graph = graph_of("ising-composite").fit(X)
+    relabelled = graph_of("ising-composite").fit(np.array(labels)[(X > 0).astype(int)])
+    assert_array_equal(relabelled.weights_, graph.weights_)
+    assert_array_equal(relabelled.fields_, graph.fields_)
+    assert [known.tolist() for known in relabelled.levels_] == [labels] * 6
+    drawn = relabelled.sample(20, seed=0)
+    assert set(drawn.ravel().tolist()) == set(labels)
+
+
+def test_binary_coding_is_the_zero_one_model():
+    X = ising_data()
+    spin, binary = (graph_of("ising-composite", coding=coding).fit(X) for coding in ("spin", "binary"))
+    fields, couplings = spin.model().zero_one()
+    assert_allclose(binary.fields_, fields)
+    assert_allclose(binary.weights_, couplings)
+    assert_array_equal(binary.adjacency_, spin.adjacency_)
+    # The same model, and everything the estimator shows is in the same coding.
+    assert_array_equal(binary.model().couplings, spin.model().couplings)
+    assert binary.score(X) == spin.score(X)
+    pytest.importorskip("networkx")
+    j, k = np.argwhere(np.triu(binary.weights_))[0]
+    edge = binary.graph().edges[f"x{j}", f"x{k}"]
+    assert edge["weight"] == binary.weights_[j, k]
+    assert binary.graph().nodes["x0"]["field"] == binary.fields_[0]
+
+
+@pytest.mark.parametrize("case", ["ising-composite", "ising-mpf", "ising-nodewise-and", "ising-nodewise-or"])
+def test_probabilities_and_score_are_the_exact_conditionals(case):
+    X = ising_data()
+    graph = graph_of(case).fit(X)
+    exact = enumerate_states(graph.model())
+    rows, total = X[:7], 0.0
+    probabilities = graph.predict_proba(rows)
+    assert probabilities.shape == (7, 6)
+    for j in range(6):
+        up, down = rows.copy(), rows.copy()
+        up[:, j], down[:, j] = 1, -1
+        odds = exact.log_probability(up) - exact.log_probability(down)
+        assert_allclose(probabilities[:, j], 1 / (1 + np.exp(-odds)), rtol=1e-10)
+        total += np.log(np.where(rows[:, j] > 0, probabilities[:, j], 1 - probabilities[:, j])).mean()
+    assert_allclose(graph.score(rows), total, rtol=1e-10)
+    assert_allclose(graph.predict_proba(rows[:1]), probabilities[:1])
+
+
+# --- Potts ------------------------------------------------------------------------------------------------------------
+
+
+def test_nodes_of_unequal_numbers_of_states():
+    graph = graph_of("potts").fit(potts_data())
+    assert [len(levels) for levels in graph.levels_] == list(N_STATES)
+    assert graph.fields_.shape == (sum(N_STATES),)
+    model = graph.model()
+    for j in range(4):
+        for k in range(4):
+            assert model.block(j, k).shape == (N_STATES[j], N_STATES[k])
+            assert_allclose(np.linalg.norm(model.block(j, k)), graph.weights_[j, k], atol=1e-12)
+
+
+def test_potts_score_is_the_sum_of_the_exact_conditionals():
+    X = potts_data()
+    graph = graph_of("potts").fit(X)
+    exact, rows, total = enumerate_states(graph.model()), X[:9], 0.0
+    for j, q in enumerate(N_STATES):
+        logs = []
+        for state in range(q):
+            other = rows.copy()
+            other[:, j] = state
+            logs.append(exact.log_probability(other))
+        logs = np.array(logs)
+        total += np.mean(exact.log_probability(rows) - np.log(np.exp(logs).sum(axis=0)))
+    assert_allclose(graph.score(rows), total, rtol=1e-10)
+
+
+def test_states_may_have_any_labels():
+    X = potts_data()
+    labels = [np.array(["a", "b", "c"]), np.array([1.5, 2.5]), np.array(["s", "t", "u", "v"]), np.array([5, 6, 9])]
+    mixed = np.empty(X.shape, dtype=object)
+    for j in range(4):
+        mixed[:, j] = labels[j][X[:, j]].tolist()
+    plain, labelled = graph_of("potts").fit(X), graph_of("potts").fit(mixed)
+    assert_array_equal(labelled.weights_, plain.weights_)
+    assert [levels.tolist() for levels in labelled.levels_] == [known.tolist() for known in labels]
+    assert labelled.score(mixed) == plain.score(X)
+    assert set(labelled.sample(30, seed=1)[:, 2]) <= set("stuv")
+
+
+def test_rare_labels_are_pooled():
+    X = potts_data(200).astype("U4")
+    X[:3, 0] = ["x", "y", "x"]
+    graph = graph_of("potts", min_count=5).fit(X)
+    assert graph.levels_[0].tolist() == ["0", "1", "2", RARE]
+    by_hand = X.copy()
+    by_hand[:3, 0] = "zzzz"  # sorted last, as the pooled level is
+    assert_allclose(graph.weights_, graph_of("potts").fit(by_hand).weights_, atol=1e-9)
+    new = X[:5].copy()
+    new[0, 0] = "unheard of"
+    known = new.copy()
+    known[0, 0] = "x"
+    assert graph.score(new) == graph.score(known)
+    with pytest.raises(ValueError, match="not seen in fit"):
+        graph_of("potts").fit(X).score(new)
+
+
+def test_min_count_counts_weights():
+    X = potts_data(120).astype("U4")
+    X[0, 0] = X[1, 0] = "x"
+    weights = np.ones(120)
+    weights[0] = 2.0
+    assert "x" not in graph_of("potts", min_count=3).fit(X).levels_[0]
+    assert "x" in graph_of("potts", min_count=3).fit(X, sample_weight=weights).levels_[0]
+
+
+def test_diagonal_couplings_join_equal_states_only():
+    graph = graph_of("potts-diagonal").fit(potts_data())
+    model = graph.model()
+    for j, k in np.argwhere(np.triu(graph.adjacency_)):
+        block = model.block(j, k)
+        off = ~np.eye(*block.shape, dtype=bool)
+        assert not block[off].any()
+        assert np.diagonal(block).all()
+
+
+def test_reduced_parameters_have_a_reference_state():
+    graph = graph_of("potts-reduced").fit(potts_data())
+    model, starts = graph.model(), np.concatenate([[0], np.cumsum(N_STATES)[:-1]])
+    assert not graph.fields_[starts].any()
+    assert graph.adjacency_.any()
+    for j, k in np.argwhere(np.triu(graph.adjacency_)):
+        assert not model.block(j, k)[0].any()
+        assert not model.block(j, k)[:, 0].any()
+
+
+def test_l1_couplings_enter_for_themselves():
+    path = graph_of("potts-l1").fit(potts_data()).path_
+    model, joined = path.model(path.t[5]), np.argwhere(np.triu(path.adjacency(path.t[5])))
+    assert len(joined)
+    assert all(0 < np.count_nonzero(model.block(j, k)) < model.block(j, k).size for j, k in joined)
+    assert np.count_nonzero(model.couplings) // 2 == path.df[5]
+
+
+def test_square_roots_hold_large_blocks_back():
+    X = potts_data()
+    group, root = graph_of("potts").fit(X).path_, graph_of("potts-sqrt").fit(X).path_
+    size = np.outer(N_STATES, N_STATES)
+    # While nothing is in the model an edge comes with its threshold: later by the root of the size of its block.
+    first = np.unravel_index(group.entry_times.argmin(), size.shape)
+    weights = np.sqrt(size)
+    by_hand = graph_of("potts", edge_weights=weights).fit(X).path_
+    assert_allclose(root.entry_times, by_hand.entry_times, rtol=1e-8)
+    assert root.t[0] <= group.t[0] * weights[first] * (1 + 1e-12)
+
+
+# --- Gaussian ---------------------------------------------------------------------------------------------------------
+
+
+def test_gaussian_score_is_the_log_likelihood():
+    X, new = gaussian_data(), gaussian_data(20, seed=5)
+    graph = graph_of("gaussian-likelihood").fit(X)
+    assert_allclose(graph.score(new), graph.model().log_likelihood(new).mean(), rtol=1e-10)
+    assert_allclose(graph.score(new[:1]), graph.model().log_likelihood(new[:1]).mean(), rtol=1e-10)
+    assert_allclose(graph.covariance_ @ graph.precision_, np.eye(5), atol=1e-10)
+    assert_allclose(graph.fields_, X.mean(axis=0))
+
+
+def test_composite_gaussian_score_is_the_sum_of_conditionals():
+    X, new = gaussian_data(), gaussian_data(20, seed=5)
+    graph = graph_of("gaussian-composite").fit(X)
+    omega, centred = graph.precision_, new - X.mean(axis=0)
+    variance = 1 / np.diagonal(omega)
+    error = centred @ omega * variance  # x_j minus its mean given the others
+    logs = -0.5 * (np.log(2 * np.pi * variance) + error**2 / variance)
+    assert_allclose(graph.score(new), logs.sum(axis=1).mean(), rtol=1e-10)
+
+
+@pytest.mark.parametrize("case", ["gaussian-likelihood", "gaussian-composite"])
+def test_a_covariance_is_as_good_as_rows(case):
+    X = gaussian_data()
+    S = np.cov(X.T, bias=True)
+    rows = graph_of(case).fit(X)
+    matrix = graph_of(case, input="covariance", n_samples=len(X)).fit(S)
+    assert_allclose(matrix.path_.t, rows.path_.t, rtol=1e-8)
+    assert_allclose(matrix.t_, rows.t_, rtol=1e-8)
+    assert_allclose(matrix.precision_, rows.precision_, rtol=1e-6, atol=1e-9)
+    assert_allclose(matrix.score(X - X.mean(axis=0)), rows.score(X), rtol=1e-8)
+    timed = graph_of(case, input="covariance", stop=rows.t_).fit(S)  # needs no number of rows
+    assert_allclose(timed.weights_, rows.weights_, atol=1e-8)
+
+
+# --- masks and weights of edges ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", FREE_EDGES)
+def test_forbidden_free_and_heavy_edges(case):
+    X = data_of(case)
+    p = X.shape[1]
+    weights, mask = np.ones((p, p)), np.ones((p, p), dtype=bool)
+    mask[0, 1] = mask[1, 0] = False
+    weights[1, 2] = weights[2, 1] = np.inf
+    weights[0, 3] = weights[3, 0] = 0.0
+    weights[0, 2] = weights[2, 0] = 1e3  # needs a gradient a thousand times as long
+    path = graph_of(case, mask=mask, edge_weights=weights).fit(X).path_
+    for j, k in ((0, 1), (1, 2), (0, 2)):
+        assert path.entry_times[j, k] == np.inf
+        assert not path.coef[:, j, k].any()
+    assert path.entry_times[0, 3] == path.entry_times[3, 0] == 0.0
+    assert path.coef[:, 0, 3].all()
+    assert path.n_edges[0] == 1
+    assert path.n_edges[-1] > 2
+    pairs = p * (p - 1) / 2
+    assert np.count_nonzero(path.adjacency(path.time_at_sparsity(1 / pairs))) == 2
+    with pytest.raises(ValueError, match="`level`.*from the start"):
+        path.time_at_sparsity(0.0)
+
+
+@pytest.mark.parametrize("case", ONE_OF_EACH)
+def test_a_graph_without_possible_edges_stays_empty(case):
+    X = data_of(case)
+    graph = graph_of(case, mask=np.zeros((X.shape[1],) * 2)).fit(X)
+    assert not graph.adjacency_.any()
+    assert not graph.path_.n_edges.any()
+    assert np.isfinite(graph.score(X))
+    assert graph.path_.result.name == "AT_REST"
+
+
+# --- names, tables, files ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize("case", ONE_OF_EACH)
+def test_names_come_from_data_frames(case, library):
+    frames = pytest.importorskip(library)
+    X = data_of(case)
+    names = [f"node {j}" for j in range(X.shape[1])]
+    frame = frames.DataFrame({name: X[:, j] for j, name in enumerate(names)})
+    graph = graph_of(case).fit(frame)
+    assert graph.feature_names_in_.tolist() == names
+    assert graph.path_.names == names
+    assert_array_equal(graph.weights_, graph_of(case).fit(X).weights_)
+    assert graph.score(frame) == graph.score(X)
+    with pytest.raises(ValueError, match="`X` has other columns"):
+        graph.score(frame[names[::-1]])
+    assert not hasattr(graph.fit(X), "feature_names_in_")  # an array has no names
+
+
+def test_networkx_graph_and_files(tmp_path):
+    nx = pytest.importorskip("networkx")
+    pd = pytest.importorskip("pandas")
+    names = list("abcdef")
+    graph = graph_of("ising-composite").fit(pd.DataFrame(ising_data(), columns=names))
+    drawn = graph.graph()
+    assert list(drawn.nodes) == names
+    assert drawn.number_of_edges() == graph.adjacency_.sum() // 2 > 0
+    for one, two, attributes in drawn.edges(data=True):
+        weight = graph.weights_[names.index(one), names.index(two)]
+        assert attributes == {"weight": weight, "sign": np.sign(weight), "strength": abs(weight)}
+    assert [drawn.nodes[name]["field"] for name in names] == graph.fields_.tolist()
+    graph.write_graphml(tmp_path / "graph.graphml")
+    again = nx.read_graphml(tmp_path / "graph.graphml")
+    assert {frozenset(edge) for edge in again.edges} == {frozenset(edge) for edge in drawn.edges}
+    table = graph.edge_table()
+    assert list(table.columns) == ["source", "target", "weight", "sign", "strength", "entry_time"]
+    assert np.all(np.diff(table["entry_time"]) >= 0)
+    graph.write_edges(tmp_path / "edges.csv")
+    saved = (tmp_path / "edges.csv").read_text().splitlines()
+    assert saved[0] == ",".join(table.columns)
+    assert [float(line.split(",")[2]) for line in saved[1:]] == table["weight"].tolist()
+    denser = graph.path_.t[-1]
+    assert graph.graph(denser).number_of_edges() == graph.path_.n_edges[-1]
+    assert len(graph.edge_table(denser)) == graph.path_.n_edges[-1]
+    assert graph.path_.graph(denser).edges.keys() == graph.graph(denser).edges.keys()
+    assert len(graph.path_.edge_table(denser)) == graph.path_.n_edges[-1]
+
+
+# --- other times, samples, scikit-learn -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", EVERY)
+def test_other_times_of_the_same_fit(case):
+    graph = graph_of(case).fit(data_of(case))
+    chosen, t = graph.t_, float(graph.path_.t[11])
+    other = graph.at(t)
+    assert other.t_ == t
+    assert graph.t_ == chosen != t
+    assert_array_equal(other.weights_, graph.path_.weights(t))
+    assert_array_equal(graph.weights_, graph.path_.weights(graph.t_))
+    assert_array_equal(other.point().coef, graph.point(t).coef)
+    sparse = graph.at_sparsity(0.4)
+    pairs = len(sparse.weights_) * (len(sparse.weights_) - 1) // 2
+    assert sparse.adjacency_.sum() // 2 == int(0.4 * pairs)
+    direct = graph_of(case, stop=t).fit(data_of(case))
+    assert direct.t_ == t
+    assert direct.selection_ is None
+    assert_allclose(direct.weights_, other.weights_, rtol=0, atol=1e-10)
+
+
+def test_a_time_before_the_first_edge_and_one_beyond_the_window():
+    X = ising_data()
+    early = graph_of("ising-composite", stop=0.01).fit(X)
+    assert early.t_ == 0.01
+    assert not early.adjacency_.any()
+    late = graph_of("ising-composite", stop=500.0).fit(X)
+    assert late.t_ == 500.0
+    with pytest.warns(UserWarning, match="`stop`=.*beyond the end"):
+        saturated = graph_of("gaussian-likelihood", stop=1e4).fit(gaussian_data())
+    assert saturated.t_ == saturated.path_.t[-1]
+
+
+@pytest.mark.parametrize("case", ONE_OF_EACH)
+def test_samples_look_like_the_data(case):
+    X = data_of(case, n=997)
+    graph = graph_of(case).fit(X)
+    drawn = graph.sample(3000, seed=1)
+    assert_array_equal(drawn, graph.sample(3000, seed=1))
+    assert drawn.shape == (3000, X.shape[1])
+    assert_allclose(np.corrcoef(drawn.T), np.corrcoef(X.T), atol=0.12)
+
+
+@pytest.mark.parametrize("case", EVERY)
+def test_pickle_clone_and_parameters(case):
+    X = data_of(case)
+    graph = graph_of(case, kappa=5.0).fit(X)
+    again = pickle.loads(pickle.dumps(graph))
+    assert_array_equal(again.weights_, graph.weights_)
+    assert again.score(X) == graph.score(X)
+    assert_array_equal(again.at_sparsity(0.3).weights_, graph.at_sparsity(0.3).weights_)
+    with pytest.raises(ValueError, match="cannot be extended"):
+        again.path_.extend(1e3)
+    copy = clone(graph)
+    assert not hasattr(copy, "path_")
+    assert copy.get_params() == graph.get_params()
+    assert copy.set_params(kappa=7.0).kappa == 7.0
+    assert "kappa=7.0" in repr(copy)
+    assert_array_equal(clone(graph).fit(X).weights_, graph.weights_)
+
+
+# --- the truth, on easy data ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loss", ["composite", "mpf", "nodewise"])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_ising_ring_is_found(loss, seed):
+    graph = bregpath.IsingGraph(loss).fit(ising_data(1000, seed=seed))
+    assert_array_equal(graph.adjacency_, ising_model().adjacency)
+    assert_allclose(graph.weights_, ising_model().couplings, atol=0.4)
+
+
+@pytest.mark.parametrize("seed", [2, 4, 5, 6])
+def test_ising_grid_is_found(seed):
+    model = bregpath.datasets.make_ising_grid(3, T=1.5, n=10, seed=seed).model
+    X = enumerate_states(model).sample(1000, seed=seed)
+    for loss in ("composite", "mpf", "nodewise"):
+        assert_array_equal(bregpath.IsingGraph(loss).fit(X).adjacency_, model.adjacency)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("options", [{}, {"couplings": "diagonal"}, {"parameters": "reduced"}, {"penalty": "l1"}])
+def test_potts_chain_is_found(options, seed):
+    graph = bregpath.PottsGraph(**options).fit(potts_data(1500, seed=seed))
+    assert_array_equal(graph.adjacency_, potts_model().adjacency)
+
+
+@pytest.mark.parametrize("loss", ["likelihood", "composite"])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_gaussian_chain_is_found(loss, seed):
+    graph = bregpath.GaussianGraph(loss).fit(gaussian_data(500, p=6, seed=seed))
+    assert_array_equal(graph.adjacency_, gaussian_model(6).adjacency)
+    assert_allclose(graph.weights_, gaussian_model(6).strengths, atol=0.12)
