@@ -54,7 +54,7 @@ class IsingGraph(AbstractGraph):
     Examples
     --------
     >>> import bregpath
-    >>> data = bregpath.datasets.make_ising_grid(3, T=1.0, n=1000, seed=2)
+    >>> data = bregpath.datasets.make_ising_grid(3, T=1.5, n=1000, seed=0)
     >>> graph = bregpath.IsingGraph("mpf").fit(data.X)
     >>> bool((graph.adjacency_ == data.adjacency).all())
     True

@@ -57,7 +57,7 @@ class PottsGraph(AbstractGraph):
     Examples
     --------
     >>> import bregpath
-    >>> data = bregpath.datasets.make_potts(n=1500, p=9, q=3, graph="chain", strength=0.7, seed=0)
+    >>> data = bregpath.datasets.make_potts(n=1500, p=9, q=3, graph="chain", strength=0.7, seed=4)
     >>> graph = bregpath.PottsGraph().fit(data.X)
     >>> bool((graph.adjacency_ == data.adjacency).all())
     True

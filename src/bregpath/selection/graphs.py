@@ -100,8 +100,8 @@ def criterion(path: GraphPath, rows: Array, w: Array, kind: str, gamma: float) -
     .. math:: \mathrm{EBIC} = -2 \ell + c\, k \log n + 4 \gamma E \log p ,
 
     c = 1 for the likelihood (Foygel and Drton) and for node-wise regressions, whose two coefficients an edge are
-    counted both; c = 2 for a composite likelihood with one coefficient an edge, because the edge is seen from both of its ends
-    and noise gains twice as much.
+    counted both; c = 2 for a composite likelihood with one coefficient an edge, because the edge is seen from both of
+    its ends and noise gains twice as much.
     """
     if isinstance(gamma, bool) or not isinstance(gamma, numbers.Real) or not 0.0 <= gamma <= 1.0:
         raise ValueError(f"`gamma` must be a number from 0 (BIC) to 1, found {gamma!r}.")
