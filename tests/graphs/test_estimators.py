@@ -251,6 +251,13 @@ def test_forbidden_free_and_heavy_edges(case):
         path.time_at_sparsity(0.0)
 
 
+@pytest.mark.parametrize("case", EVERY)
+def test_two_nodes_are_a_graph(case):
+    graph = graph_of(case).fit(data_of(case)[:, :2])
+    assert graph.path_.n_edges.tolist() == [0] + [1] * (len(graph.path_.t) - 1)
+    assert graph.adjacency_[0, 1]
+
+
 @pytest.mark.parametrize("case", ONE_OF_EACH)
 def test_a_graph_without_possible_edges_stays_empty(case):
     X = data_of(case)

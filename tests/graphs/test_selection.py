@@ -184,6 +184,7 @@ def test_rows_of_weight_zero_do_not_exist():
         one, two = (graph_of("ising-composite", **options).fit(data, sample_weight=weights) for data in (X, noisy))
         assert_array_equal(one.selection_.mean, two.selection_.mean)
         assert_allclose(one.path_.t, graph_of("ising-composite", **options).fit(X[30:]).path_.t, rtol=1e-9)
+    assert "subsamples of 96 rows" in one.selection_.rule  # of 121, not of 151
 
 
 def test_weights_count_in_folds():
