@@ -99,7 +99,7 @@ class PyStepper {
               std::optional<Vector> scale, std::optional<nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>> gram,
               std::optional<Vector> gram_mean, std::optional<Vector> gram_target, double y_mean, double y_square,
               std::optional<nb::callable> evaluate, std::optional<nb::callable> bend, std::optional<IndexMatrix> source,
-              std::optional<IndexMatrix> target, std::optional<Index64> node_states)
+              std::optional<IndexMatrix> target, std::optional<Index64> node_states, bool linear_stages)
         : gram_array_(gram), gram_mean_(gram_mean), gram_target_(gram_target), y_(y), w_(w), dense_(dense), values_(values), indices_(indices) {
         if (evaluate && bend) user_evaluate = *evaluate, user_bend = *bend;
         n_ = long(w.shape(0)), m_ = int(weights.shape(0)), q_ = int(weights.shape(1));
@@ -110,7 +110,8 @@ class PyStepper {
         if (source && target && node_states) {
             auto rows = graph_rows(data, *source, *target, *node_states, columns(indptr, center, scale));
             outputs_ = rows->n_alpha;
-            stepper_.emplace(kernels, std::move(rows), std::move(mirror), kappa, fit_intercept, fixed_step, tol);
+            stepper_.emplace(kernels, std::move(rows), std::move(mirror), kappa, fit_intercept, fixed_step, tol,
+                             linear_stages);
             return;
         }
         outputs_ = q_;
@@ -139,9 +140,10 @@ class PyStepper {
     // Up to max_steps steps from the given knot. The outputs have room for max_steps + 1 knots; row 0 is filled by
     // the caller. Without keep_rows the arrays over rows (R, residual) hold the last knot only.
     nb::tuple advance(double t, double value, double h, double rate, int age, Matrix z, Matrix slope, Vector alpha, Vector alpha_slope,
-                      Matrix R, Matrix residual, Matrix direction, double until, int max_steps, bool keep_rows,
+                      Matrix R, Matrix residual, Matrix direction, Matrix frozen, double frozen_t, double until, int max_steps, bool keep_rows,
                       Out out_t, Out out_value, Out out_h, Out out_reach, Out out_counts, Out out_alpha,
-                      Out out_alpha_slope, Out out_z, Out out_slope, Out out_direction, Out out_R, Out out_residual) {
+                      Out out_alpha_slope, Out out_z, Out out_slope, Out out_direction, Out out_R, Out out_residual,
+                      Out out_frozen) {
         auto& s = stepper_->state;
         s.t = t, s.value = value, s.h = h, s.rate = rate, s.age = age, s.gradients = 0, s.products = 0;
         from_python(z.data(), m_, q_, s.z.data());
@@ -154,7 +156,13 @@ class PyStepper {
         double *pt = out_t.data(), *pv = out_value.data(), *ph = out_h.data(), *pr = out_reach.data();
         double *pc = out_counts.data(), *pa = out_alpha.data(), *pas = out_alpha_slope.data();
         double *pz = out_z.data(), *ps = out_slope.data(), *pd = out_direction.data();
-        double *pR = out_R.data(), *pres = out_residual.data();
+        double *pR = out_R.data(), *pres = out_residual.data(), *pf = out_frozen.data();
+        const bool linear = stepper_->has_linear_stages();
+        if (linear && frozen_t > 0) {
+            std::vector<double> inside(s.R.size());
+            from_python(frozen.data(), n_, outputs_, inside.data());
+            stepper_->set_frozen(std::move(inside), frozen_t);
+        }
         int done = 0;
         double largest = 0;
         const char* trouble = "";
@@ -167,8 +175,8 @@ class PyStepper {
                     ++done;
                     const size_t cols = size_t(m_) * q_, rows = size_t(n_) * outputs_;
                     pt[done] = s.t, pv[done] = s.value, ph[done] = s.h, pr[done] = s.reach;
-                    pc[4 * done] = double(s.gradients), pc[4 * done + 1] = double(s.products);
-                    pc[4 * done + 2] = s.rate, pc[4 * done + 3] = s.age;
+                    pc[5 * done] = double(s.gradients), pc[5 * done + 1] = double(s.products);
+                    pc[5 * done + 2] = s.rate, pc[5 * done + 3] = s.age, pc[5 * done + 4] = stepper_->frozen_t;
                     std::copy_n(s.alpha.begin(), outputs_, pa + done * outputs_);
                     std::copy_n(s.alpha_slope.begin(), outputs_, pas + done * outputs_);
                     to_python(s.z.data(), m_, q_, pz + done * cols);
@@ -178,6 +186,7 @@ class PyStepper {
                         stepper_->update_rows();
                         to_python(s.R.data(), n_, outputs_, pR + done * rows);
                         to_python(s.residual.data(), n_, outputs_, pres + done * rows);
+                        if (linear) to_python(stepper_->frozen.data(), n_, outputs_, pf + done * rows);
                     }
                 }
             } catch (const bregpath::Unstable& e) {
@@ -189,6 +198,7 @@ class PyStepper {
                 stepper_->update_rows();
                 to_python(s.R.data(), n_, outputs_, pR);
                 to_python(s.residual.data(), n_, outputs_, pres);
+                if (linear) to_python(stepper_->frozen.data(), n_, outputs_, pf);
             }
         }
         return nb::make_tuple(done, trouble, largest);
@@ -367,7 +377,7 @@ NB_MODULE(_core, m) {
                       std::optional<Vector>, std::optional<nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>>,
                       std::optional<Vector>, std::optional<Vector>, double, double, std::optional<nb::callable>,
                       std::optional<nb::callable>, std::optional<IndexMatrix>, std::optional<IndexMatrix>,
-                      std::optional<Index64>>(),
+                      std::optional<Index64>, bool>(),
              nb::kw_only(), nb::arg("loss"), nb::arg("parameter"), nb::arg("y"), nb::arg("w"),
              nb::arg("offset").none(), nb::arg("weights"), nb::arg("lower"), nb::arg("upper"),
              nb::arg("groups").none(), nb::arg("kappa"), nb::arg("fit_intercept"), nb::arg("fixed_step"),
@@ -375,7 +385,8 @@ NB_MODULE(_core, m) {
              nb::arg("indptr").none(), nb::arg("center").none(), nb::arg("scale").none(),
              nb::arg("gram").none(), nb::arg("gram_mean").none(), nb::arg("gram_target").none(), nb::arg("y_mean"),
              nb::arg("y_square"), nb::arg("user_evaluate").none(), nb::arg("user_bend").none(),
-             nb::arg("source").none(), nb::arg("target").none(), nb::arg("node_states").none())
+             nb::arg("source").none(), nb::arg("target").none(), nb::arg("node_states").none(),
+             nb::arg("linear_stages"))
         .def("advance", &PyStepper::advance)
         .def("values", &PyStepper::values);
 }

@@ -48,6 +48,8 @@ struct Kernels {
     void (*predict)(const Columns&, const Data&, const double* alpha, const double* beta, double* eta);
     // What `bend` needs at eta: second derivatives, or class probabilities for multinomial.
     void (*curvature)(const Data&, long n, const double* eta, double* h);
+    // u = H u with H the curvature of the loss.
+    void (*bend_rows)(const Data&, long n, const double* h, double* u);
     // u = H (v0 + X v) with H the curvature of the loss; g = X' u and g0 = 1' u.
     void (*bend)(const Columns&, const Data&, const double* h, const double* v0, const double* v, double* u, double* g,
                  double* g0);

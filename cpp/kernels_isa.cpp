@@ -400,7 +400,7 @@ void curvature(const Data& d, long n, const double* eta, double* h) {
     }
 }
 
-void bend_rows(const Data& d, long n, long i0, long m, const double* h, double* u) {
+void bend_part(const Data& d, long n, long i0, long m, const double* h, double* u) {
     if (d.loss != Loss::multinomial) {
         for (long i = i0; i < i0 + m; ++i) u[i] *= h[i];
         return;
@@ -411,6 +411,8 @@ void bend_rows(const Data& d, long n, long i0, long m, const double* h, double* 
         for (int l = 0; l < d.q; ++l) u[l * n + i] = d.w[i] * h[l * n + i] * (u[l * n + i] - mean);
     }
 }
+
+void bend_rows(const Data& d, long n, const double* h, double* u) { bend_part(d, n, 0, n, h, u); }
 
 void bend(const Columns& x, const Data& d, const double* h, const double* v0, const double* v, double* u, double* g,
           double* g0) {
@@ -427,7 +429,7 @@ void bend(const Columns& x, const Data& d, const double* h, const double* v0, co
             else
                 sparse_matvec(x, v + l * x.k, u + l * n);
         }
-        bend_rows(d, n, i, m, h, u);
+        bend_part(d, n, i, m, h, u);
         for (int l = 0; l < d.q; ++l) {
             if (x.dense)
                 add_dots(x.dense, x.k, i, m, u + l * n + i, g + l * x.k);
@@ -509,6 +511,7 @@ extern "C" const bregpath::Kernels* BREGPATH_NAME(bregpath_kernels)() {
         .gradient = gradient,
         .predict = predict,
         .curvature = curvature,
+        .bend_rows = bend_rows,
         .bend = bend,
         .dots = dots,
         .cross = cross,

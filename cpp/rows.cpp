@@ -88,6 +88,12 @@ void RegressionRows::bend(const Index& index, const double* v0, const double* v,
     totals(u_.data(), g0);
 }
 
+void RegressionRows::bend_rows(const Index& index, const double* v0, const double* v, double* u) {
+    std::vector<double> g(index.size() * n_alpha), g0(n_alpha);
+    bend(index, v0, v, g.data(), g0.data());
+    std::copy_n(u_.begin(), size, u);
+}
+
 void RegressionRows::products(const Index& index, int count, const double* alpha, const double* beta, double* out) {
     Data plain{};
     plain.q = count;
@@ -104,8 +110,7 @@ GraphRows::GraphRows(const Kernels* kernels, std::vector<Node> nodes, const Colu
     slot_.assign(nodes_.size() * size_t(features_.k), -1);
     u_.assign(size, 0.0), h_.assign(size, 0.0);
     // Sparse features, and nodes of several outputs that lie n apart, take all rows at once.
-    const bool in_parts = features_.dense && n_alpha == int(nodes_.size());
-    together_ = in_parts ? std::max(kMinRowsTogether, (kNumbersTogether / features_.k) & ~7L) : n;
+    together_ = has_grams() ? std::max(kMinRowsTogether, (kNumbersTogether / features_.k) & ~7L) : n;
     Index everything;
     for (size_t c = 0; c < source_.size() / places_; ++c) everything.push_back(int(c));
     all_ = make_plan(everything);
@@ -237,8 +242,14 @@ void GraphRows::dots(const Index& index, const double* u, const double* v, doubl
     }
 }
 
+// --- curvature of graphs -----------------------------------------------------------------------------------------
+
 void GraphRows::bend_at(const double* eta) {
     for (const Node& node : nodes_) k_->curvature(node.data, n, eta + node.first * n, &h_[node.first * n]);
+    if (!has_grams()) return;
+    grams_.assign(nodes_.size(), {});
+    gram_slot_.assign(nodes_.size() * size_t(features_.k), -1);
+    ones_.assign(n, 1.0);
 }
 
 void GraphRows::bend(const Index& index, const double* v0, const double* v, double* g, double* g0) {
@@ -247,10 +258,81 @@ void GraphRows::bend(const Index& index, const double* v0, const double* v, doub
     g_.resize(plan.start.back());
     for (size_t d = 0; d < nodes_.size(); ++d) {
         const long first = nodes_[d].first, at = plan.start[d];
-        k_->bend(columns_of(plan.features[d], 0, n), nodes_[d].data, &h_[first * n], v0 + first, &packed_[at],
-                 &u_[first * n], &g_[at], g0 + first);
+        if (has_grams())
+            bend_node(int(d), plan, v0[first], &packed_[at], &g_[at], g0 + first);
+        else
+            k_->bend(columns_of(plan.features[d], 0, n), nodes_[d].data, &h_[first * n], v0 + first, &packed_[at],
+                     &u_[first * n], &g_[at], g0 + first);
     }
     unpack(plan, g_, g);
+}
+
+void GraphRows::bend_rows(const Index& index, const double* v0, const double* v, double* u) {
+    predict(index, v0, v, u);
+    if (has_grams()) {
+        for (long i = 0; i < size; ++i) u[i] *= h_[i];
+        return;
+    }
+    for (const Node& node : nodes_) k_->bend_rows(node.data, n, &h_[node.first * n], u + node.first * n);
+}
+
+// Add features to the Gram matrix of a node: a few at a time, against those that are there already.
+void GraphRows::extend_gram(int d, const std::vector<int>& features) {
+    constexpr size_t kTogether = 16;
+    NodeGram& gram = grams_[d];
+    int* slot = &gram_slot_[size_t(d) * features_.k];
+    std::vector<int> added;
+    if (gram.used.empty()) added.push_back(-1);
+    for (const int s : features)
+        if (slot[s] < 0) added.push_back(s);
+    if (gram.used.size() + added.size() > gram.room) {
+        const size_t old = gram.used.size(), room = old + added.size() + 8;
+        std::vector<double> larger(room * room, 0.0);
+        for (size_t i = 0; i < old; ++i) std::copy_n(&gram.matrix[i * gram.room], old, &larger[i * room]);
+        gram.matrix.swap(larger), gram.room = room;
+    }
+    const double* h = &h_[size_t(d) * n];
+    for (size_t begin = 0; begin < added.size(); begin += kTogether) {
+        const size_t count = std::min(kTogether, added.size() - begin), old = gram.used.size();
+        weighted_.resize(count * n), vectors_.clear(), pointers_.clear();
+        for (size_t c = 0; c < count; ++c) {
+            const int s = added[begin + c];
+            const double* x = s < 0 ? ones_.data() : features_.dense[s];
+            for (long i = 0; i < n; ++i) weighted_[c * n + i] = h[i] * x[i];
+            vectors_.push_back(&weighted_[c * n]);
+            if (s >= 0) slot[s] = int(gram.used.size());
+            gram.used.push_back(s);
+        }
+        for (const int s : gram.used) pointers_.push_back(s < 0 ? ones_.data() : features_.dense[s]);
+        const size_t k = gram.used.size();
+        products_.resize(k * count);
+        k_->cross(pointers_.data(), int(k), vectors_.data(), int(count), n, products_.data());
+        for (size_t c = 0; c < count; ++c)
+            for (size_t i = 0; i < k; ++i)
+                gram.matrix[(old + c) * gram.room + i] = gram.matrix[i * gram.room + old + c] = products_[c * k + i];
+    }
+}
+
+void GraphRows::bend_node(int d, const Plan& plan, double v0, const double* v, double* g, double* g0) {
+    const std::vector<int>& features = plan.features[d];
+    const int* slot = &gram_slot_[size_t(d) * features_.k];
+    bool known = !grams_[d].used.empty();
+    for (size_t c = 0; known && c < features.size(); ++c) known = slot[features[c]] >= 0;
+    if (!known) extend_gram(d, features);
+    const NodeGram& gram = grams_[d];
+    Columns x{};
+    pointers_.clear();
+    for (const int s : features) pointers_.push_back(&gram.matrix[slot[s] * gram.room]);
+    x.n = long(gram.used.size()), x.k = int(features.size()), x.dense = pointers_.data();
+    // The column of the constant as the offset.
+    products_.resize(2 * gram.used.size());
+    for (size_t i = 0; i < gram.used.size(); ++i) products_[gram.used.size() + i] = v0 * gram.matrix[i];
+    Data plain{};
+    plain.q = 1, plain.offset = &products_[gram.used.size()];
+    const double zero = 0;
+    k_->predict(x, plain, &zero, v, products_.data());
+    *g0 = products_[0];
+    for (size_t c = 0; c < features.size(); ++c) g[c] = products_[slot[features[c]]];
 }
 
 }  // namespace bregpath

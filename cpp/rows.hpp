@@ -30,9 +30,10 @@ class Rows {
     virtual double value(const Index& index, const double* alpha, const double* beta, double* eta, double* r) = 0;
     // a = X' u and b = X' v.
     virtual void dots(const Index& index, const double* u, const double* v, double* a, double* b) = 0;
-    // Products with the curvature at eta: g = X' H (v0 + X v) and g0 = 1' H (v0 + X v).
+    // Products with the curvature H at eta: u = H (v0 + X v), or g = X' u and g0 = 1' u.
     virtual void bend_at(const double* eta) = 0;
     virtual void bend(const Index& index, const double* v0, const double* v, double* g, double* g0) = 0;
+    virtual void bend_rows(const Index& index, const double* v0, const double* v, double* u) = 0;
 
     // Sums over the rows, one an output.
     void totals(const double* r, double* out) const { k_->totals(n, n_alpha, r, out); }
@@ -59,6 +60,7 @@ class RegressionRows final : public Rows {
     void dots(const Index& index, const double* u, const double* v, double* a, double* b) override;
     void bend_at(const double* eta) override;
     void bend(const Index& index, const double* v0, const double* v, double* g, double* g0) override;
+    void bend_rows(const Index& index, const double* v0, const double* v, double* u) override;
 
     // `count` sets of coefficients: out = alpha + X beta without an offset.
     void products(const Index& index, int count, const double* alpha, const double* beta, double* out);
@@ -98,6 +100,7 @@ class GraphRows final : public Rows {
     void dots(const Index& index, const double* u, const double* v, double* a, double* b) override;
     void bend_at(const double* eta) override;
     void bend(const Index& index, const double* v0, const double* v, double* g, double* g0) override;
+    void bend_rows(const Index& index, const double* v0, const double* v, double* u) override;
 
    private:
     // Where the coefficients of some columns lie in the regressions: node after node, there output after output.
@@ -107,6 +110,16 @@ class GraphRows final : public Rows {
         std::vector<long> start;                 // of each node
         std::vector<long> place;                 // of each coefficient
     };
+    // Gram matrix of the curvature at a node, of the features used since it was taken; the first is the constant.
+    struct NodeGram {
+        std::vector<int> used;
+        std::vector<double> matrix;
+        size_t room = 0;
+    };
+    // Dense features and one output a node.
+    bool has_grams() const { return features_.dense && n_alpha == int(nodes_.size()); }
+    void extend_gram(int d, const std::vector<int>& features);
+    void bend_node(int d, const Plan& plan, double v0, const double* v, double* g, double* g0);
     Plan make_plan(const Index& index);
     const Plan& plan_of(const Index& index);
     void pack(const Plan& plan, const double* beta);
@@ -119,7 +132,9 @@ class GraphRows final : public Rows {
     int places_;
     long together_;  // rows that all nodes work on before the next
     Plan some_, all_;
-    std::vector<double> packed_, g_, part_, h_, u_, b_;
+    std::vector<NodeGram> grams_;
+    std::vector<int> gram_slot_;  // of each feature at each node
+    std::vector<double> packed_, g_, part_, h_, u_, b_, ones_, weighted_, products_;
     std::vector<const double*> pointers_, vectors_;
     std::vector<const int32_t*> rows_;
     std::vector<long> counts_;

@@ -10,7 +10,7 @@ namespace bregpath {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kRateShare = 0.05, kEntryShare = 0.05, kSafety = 0.8, kRateMargin = 1.15, kRounding = 1e-12;
+constexpr double kRateShare = 0.05, kEntryShare = 0.05, kFreezeGrowth = 1.2, kSafety = 0.8, kRateMargin = 1.15, kRounding = 1e-12;
 constexpr int kMaxStages = 200, kRateSteps = 5, kBisections = 60;
 
 // Coefficients of the Runge-Kutta-Chebyshev method; see _kernels/chebyshev.py.
@@ -168,9 +168,9 @@ void Penalty::close(std::vector<char>& columns) const {
 // --- the stepper -----------------------------------------------------------------------------------------------
 
 Stepper::Stepper(const Kernels* kernels, std::unique_ptr<Rows> rows, Penalty penalty, double kappa, bool fit_intercept,
-                 double fixed_step, double tol)
+                 double fixed_step, double tol, bool linear_stages)
     : k_(kernels), rows_(std::move(rows)), penalty_(std::move(penalty)), kappa_(kappa), fixed_(fixed_step), tol_(tol),
-      intercept_(fit_intercept), n_(rows_->n), m_(penalty_.m), q_(penalty_.q), a_count_(rows_->n_alpha) {
+      intercept_(fit_intercept), linear_(linear_stages && fixed_step == 0), n_(rows_->n), m_(penalty_.m), q_(penalty_.q), a_count_(rows_->n_alpha) {
     const size_t size = rows_->size, cols = size_t(m_) * q_;
     penalty_.prepare();
     for (int j = 0; j < m_; ++j) everything_.push_back(j);
@@ -181,6 +181,16 @@ Stepper::Stepper(const Kernels* kernels, std::unique_ptr<Rows> rows, Penalty pen
         v->assign(cols, 0.0);
     for (auto* v : {&state.R, &state.residual, &state.eta, &next_.R, &next_.residual, &next_.eta, &r_, &dR_, &R1_, &R2_})
         v->assign(size, 0.0);
+    if (linear_) {
+        frozen.assign(size, 0.0);
+        for (auto* v : {&integral1_, &integral2_, &beta0_}) v->assign(cols + a_count_, 0.0);
+    }
+}
+
+void Stepper::set_frozen(std::vector<double> eta, double t) {
+    if (t == frozen_t && eta == frozen) return;
+    frozen.swap(eta), frozen_t = t;
+    rows_->bend_at(frozen.data());
 }
 
 Stepper::Stepper(const Kernels* kernels, std::unique_ptr<RegressionRows> rows, Penalty penalty, double kappa,
@@ -443,6 +453,7 @@ void Stepper::adaptive_step() {
     std::vector<char> started(m_, 0), forced(m_, 0), entering(m_, 0), is_live(m_, 0);
     for (size_t i = 0; i < entry_now_.size(); ++i)
         if (entry_now_[i] < 0) started[i % m_] = 1;
+    if (linear_ && state.t >= kFreezeGrowth * frozen_t) set_frozen(state.eta, state.t);
     next_.direction = state.direction;
     next_.rate = state.rate, next_.age = state.age + 1;
     long gradients = state.gradients, products = state.products;
@@ -469,8 +480,8 @@ void Stepper::adaptive_step() {
         live.clear();
         for (int j = 0; j < m_; ++j)
             if (is_live[j]) live.push_back(j);
-        const bool finite = chebyshev_step(h, stages, live);
-        gradients += stages;
+        const bool finite = linear_ ? linear_step(h, stages, live) : chebyshev_step(h, stages, live);
+        gradients += linear_ ? 1 : stages;
         products += 2 * stages * long(live.size()) + 2 * m_;
         if (!finite) {  // overflow: the local curvature is far from that at the knot
             h *= 0.2;
@@ -478,6 +489,10 @@ void Stepper::adaptive_step() {
         }
         const double worst = error(h, live);
         if (!(worst <= 1.0) || next_.value > state.value + kRounding * (std::abs(state.value) + 1e-3)) {
+            if (linear_ && frozen_t < state.t) {  // that may be the fault of an old curvature
+                set_frozen(state.eta, state.t);
+                continue;
+            }
             const double shorter = std::isfinite(worst) && worst > 0 ? kSafety / std::cbrt(worst) : 0.1;
             h *= std::min(0.5, std::max(0.1, shorter));
             continue;
@@ -544,12 +559,7 @@ bool Stepper::chebyshev_step(double h, int stages, const std::vector<int>& live)
         k_->combine(long(size), cz, az, z2_.data());
         std::swap(alpha1_, alpha2_), std::swap(z1_, z2_);
     }
-    penalty_.primal(live, z1_.data(), kappa_, beta_.data());
-    next_.value = evaluate(live, alpha1_.data(), beta_.data(), next_.eta.data(), next_.residual.data(),
-                           next_.alpha_slope.data(), true);
-    if (!std::isfinite(next_.value)) return false;
-    next_.t = state.t + h;
-    next_.alpha = alpha1_;
+    if (!arrive(h, live)) return false;
     if (gram_.matrix) {
         next_.beta_integral = state.beta_integral;
         for (size_t i = 0; i < k; ++i) next_.beta_integral[live[i]] += integral1_[i];
@@ -558,6 +568,54 @@ bool Stepper::chebyshev_step(double h, int stages, const std::vector<int>& live)
         std::swap(next_.R, R1_);
     }
     return true;
+}
+
+// The same with the loss linearised: R follows from the integrals of the changes of beta and alpha.
+bool Stepper::linear_step(double h, int stages, const std::vector<int>& live) {
+    const Stages& c = stages_of(stages);
+    const size_t size = live.size() * q_, all = size + a_count_;
+    gather(live, state.z, z_live_);
+    gather(live, state.slope, slope_live_);
+    penalty_.primal(live, z_live_.data(), kappa_, beta0_.data());
+    std::copy(state.alpha.begin(), state.alpha.end(), beta0_.begin() + size);
+    alpha2_ = state.alpha;
+    std::copy_n(z_live_.begin(), size, z2_.begin());
+    for (int l = 0; l < a_count_; ++l) alpha1_[l] = state.alpha[l] + c.first * h * state.alpha_slope[l];
+    for (size_t i = 0; i < size; ++i) z1_[i] = z_live_[i] + c.first * h * slope_live_[i];
+    std::fill_n(integral1_.begin(), all, 0.0), std::fill_n(integral2_.begin(), all, 0.0);
+    changed_.resize(all);
+    for (int j = 2; j <= stages; ++j) {
+        penalty_.primal(live, z1_.data(), kappa_, changed_.data());
+        std::copy(alpha1_.begin(), alpha1_.end(), changed_.begin() + size);
+        for (size_t i = 0; i < all; ++i) changed_[i] -= beta0_[i];
+        rows_->bend(live, &changed_[size], changed_.data(), g_.data(), speed_.data());
+        const double keep = 1 - c.mu[j] - c.nu[j];
+        for (size_t i = 0; i < all; ++i)
+            integral2_[i] = c.mu[j] * integral1_[i] + c.nu[j] * integral2_[i] + h * c.mu1[j] * changed_[i];
+        for (size_t i = 0; i < size; ++i)
+            z2_[i] = keep * z_live_[i] + c.mu[j] * z1_[i] + c.nu[j] * z2_[i] +
+                     h * (c.mu1[j] * (slope_live_[i] - g_[i]) + c.gamma[j] * slope_live_[i]);
+        for (int l = 0; l < a_count_; ++l) {
+            const double slope = state.alpha_slope[l] - (intercept_ ? kappa_ * speed_[l] : 0.0);
+            alpha2_[l] = keep * state.alpha[l] + c.mu[j] * alpha1_[l] + c.nu[j] * alpha2_[l] +
+                         h * (c.mu1[j] * slope + c.gamma[j] * state.alpha_slope[l]);
+        }
+        std::swap(integral1_, integral2_), std::swap(alpha1_, alpha2_), std::swap(z1_, z2_);
+    }
+    if (!arrive(h, live)) return false;
+    rows_->bend_rows(live, &integral1_[size], integral1_.data(), dR_.data());
+    for (size_t i = 0; i < state.R.size(); ++i) next_.R[i] = state.R[i] + h * state.residual[i] + dR_[i];
+    return true;
+}
+
+// The loss and the slopes of the live columns at the end of a step, exactly.
+bool Stepper::arrive(double h, const std::vector<int>& live) {
+    penalty_.primal(live, z1_.data(), kappa_, beta_.data());
+    next_.value = evaluate(live, alpha1_.data(), beta_.data(), next_.eta.data(), next_.residual.data(),
+                           next_.alpha_slope.data(), true);
+    next_.t = state.t + h;
+    next_.alpha = alpha1_;
+    return std::isfinite(next_.value);
 }
 
 // z and slopes of all columns at the new state: live ones from z1_ and g_, the others by quadrature.
@@ -628,7 +686,7 @@ double Stepper::curvature_rate(std::vector<char> columns, int iterations, std::v
     for (int j = 0; j < m_; ++j)
         if (columns[j]) index.push_back(j);
     const size_t size = index.size() * q_;
-    if (!gram_.matrix) rows_->bend_at(state.eta.data());
+    if (!gram_.matrix && !linear_) rows_->bend_at(state.eta.data());  // else the frozen curvature is that of the stages
     gather(index, direction, v_);
     double largest = 1e-3, rate = 0;
     for (size_t i = 0; i < size; ++i) largest = std::max(largest, std::abs(v_[i]));

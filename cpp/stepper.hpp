@@ -64,12 +64,17 @@ struct Stalled {
 class Stepper {
    public:
     Stepper(const Kernels* kernels, std::unique_ptr<Rows> rows, Penalty penalty, double kappa, bool fit_intercept,
-            double fixed_step, double tol);
+            double fixed_step, double tol, bool linear_stages = false);
     // Squared loss: the Gram matrix stands for the rows, which may be absent.
     Stepper(const Kernels* kernels, std::unique_ptr<RegressionRows> rows, Penalty penalty, double kappa,
             bool fit_intercept, double fixed_step, double tol, const Gram& gram);
 
     State state;
+    // Linear stages: the predictor at which the curvature is frozen, and its time.
+    std::vector<double> frozen;
+    double frozen_t = 0;
+    void set_frozen(std::vector<double> eta, double t);
+    bool has_linear_stages() const { return linear_; }
     void begin();        // after a new state was set
     void step();         // throws Unstable or Stalled
     double value(const double* alpha, const double* beta);
@@ -80,6 +85,8 @@ class Stepper {
     void commit();
     void adaptive_step();
     bool chebyshev_step(double h, int stages, const std::vector<int>& live);
+    bool linear_step(double h, int stages, const std::vector<int>& live);
+    bool arrive(double h, const std::vector<int>& live);
     double evaluate(const std::vector<int>& live, const double* alpha, const double* beta, double* eta, double* r,
                     double* slope, bool want_value);
     void finish(const std::vector<int>& live, double h);
@@ -103,13 +110,13 @@ class Stepper {
     Penalty penalty_;
     Gram gram_;
     double kappa_, fixed_, tol_;
-    bool intercept_;
+    bool intercept_, linear_;
     long n_;
     int m_, q_, a_count_;  // columns, coefficients of each, unpenalised parameters
 
     State next_;
     double t_base_ = 0;
-    std::vector<double> R_base_, y_, compact_, pair_, over_all_, integral1_, integral2_, beta0_, speed_;
+    std::vector<double> R_base_, y_, compact_, pair_, over_all_, integral1_, integral2_, beta0_, changed_, speed_;
     std::vector<int> used_, position_, everything_;
     std::size_t room_ = 0;
     std::vector<const double*> gram_pointers_;

@@ -22,25 +22,26 @@ def supports(system: System) -> bool:
 
 
 def advance(system: System, knot: Knot, until: float, max_steps: int, keep_rows: bool) -> Steps:
-    """See `reference.advance`; without ``keep_rows`` only the last ``R`` and ``residual`` are kept."""
+    """See `reference.advance`; without ``keep_rows`` only the last ``R``, ``residual`` and ``frozen`` are kept."""
     m, c = knot.z.shape
     n, q = knot.R.shape
     size = max_steps + 1
     rows = size if keep_rows else 1
     t, value, h, reach = np.empty((4, size))
-    extra = np.zeros((size, 4))  # gradients, products, rate, age
+    extra = np.zeros((size, 5))  # gradients, products, rate, age, time of the frozen curvature
     alpha, alpha_slope = np.empty((2, size, q))
     z, slope, direction = np.empty((3, size, m, c))
     R, residual = np.empty((2, rows, n, q))
-    extra[0, 2:] = knot.rate, knot.age
+    extra[0, 2:] = knot.rate, knot.age, knot.frozen_t
+    frozen = np.empty((rows, *knot.frozen.shape))
     t[0], value[0], h[0], reach[0] = knot.t, knot.value, knot.h, 0.0
     alpha[0], alpha_slope[0], z[0], slope[0] = knot.alpha, knot.alpha_slope, knot.z, knot.slope
-    direction[0], R[0], residual[0] = knot.direction, knot.R, knot.residual
+    direction[0], R[0], residual[0], frozen[0] = knot.direction, knot.R, knot.residual, knot.frozen
     done, trouble, largest = _stepper(system).advance(
         knot.t, knot.value, knot.h, knot.rate, knot.age,
-        z[0], slope[0], alpha[0], alpha_slope[0], R[0], residual[0], direction[0],
+        z[0], slope[0], alpha[0], alpha_slope[0], R[0], residual[0], direction[0], frozen[0], knot.frozen_t,
         until, max_steps, keep_rows,
-        t, value, h, reach, extra, alpha, alpha_slope, z, slope, direction, R, residual,
+        t, value, h, reach, extra, alpha, alpha_slope, z, slope, direction, R, residual, frozen,
     )  # fmt: skip
     if trouble == "unstable":
         raise UnstableStepError(system.step or 0.0, system.problem.kappa, float(t[done]), largest)
@@ -63,6 +64,8 @@ def advance(system: System, knot: Knot, until: float, max_steps: int, keep_rows:
         products=knot.products + extra[:end, 1].astype(int),
         rate=extra[:end, 2],
         age=extra[:end, 3].astype(int),
+        frozen=frozen[:end],
+        frozen_t=extra[:end, 4],
     )
 
 
@@ -109,6 +112,7 @@ def _make_stepper(system: System) -> Any:
         fit_intercept=problem.fit_intercept,
         fixed_step=system.step or 0.0,
         tol=system.tol,
+        linear_stages=problem.loss.linear_stages,
         **parts,
     )
 

@@ -9,12 +9,18 @@ Which columns can move inside an adaptive step is decided at its start: those th
 reach their threshold by the end of the step at their present speed (`live`). A step after which any other column
 lies beyond its threshold is repeated with that column made live. Hence the result does not depend on which other
 columns were in the working set, and a screened path equals the unscreened one.
+
+Losses that say so (`linear_stages`) are linearised inside an adaptive step: ``r(eta) = r_k + H (eta - eta_k)`` with the
+curvature H frozen for a while. Then a stage costs products with Gram matrices only, which pays where a graph has few
+active edges a node; the end of a step is exact, and the error estimate, made of exact slopes, sees what the linearisation
+missed.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -40,6 +46,7 @@ RATE_MARGIN = 1.15  # of the power iteration, which approaches the largest curva
 RATE_STEPS = 5  # between two power iterations ...
 RATE_SHARE = 0.05  # ... unless more than this share of columns is new
 ENTRY_SHARE = 0.05  # of the active coordinates that may enter in one step
+FREEZE_GROWTH = 1.2  # of t, for which the curvature of linear stages is kept
 ROUNDING = 1e-12  # a rise of the loss below this fraction of it is rounding
 
 
@@ -98,13 +105,15 @@ class Knot:
     reach: float = 0.0  # longest step tried from the previous knot
     gradients: int = 0  # gradients computed so far
     products: int = 0  # products with a single column so far
+    frozen: Array = field(default_factory=lambda: np.zeros((0, 0)))  # predictor at which the curvature is frozen ...
+    frozen_t: float = 0.0  # ... and its time; nothing for losses without linear stages
 
 
 @dataclass(frozen=True)
 class Steps:
     """Consecutive knots as arrays: the fields of `Knot`, in the same order, with a leading axis.
 
-    ``R`` and ``residual`` may hold the last knot only.
+    ``R``, ``residual`` and ``frozen`` may hold the last knot only.
     """
 
     t: Array
@@ -122,6 +131,8 @@ class Steps:
     reach: Array
     gradients: Array
     products: Array
+    frozen: Array
+    frozen_t: Array
 
     @classmethod
     def of(cls, knots: list[Knot]) -> Steps:
@@ -208,6 +219,9 @@ def _adaptive_step(system: System, knot: Knot) -> Knot:
     """One accepted step, as long as the tolerance allows."""
     kappa, penalty = system.problem.kappa, system.penalty
     started = np.any(penalty.entry(knot.z) < 0, axis=1)
+    linear = system.problem.loss.linear_stages
+    if linear and knot.t >= FREEZE_GROWTH * knot.frozen_t:
+        knot = _freeze(system, knot)
     direction, rate, age = knot.direction, knot.rate, knot.age + 1
     # Curvature changes slowly, unless many columns have entered.
     known = np.any(direction != 0, axis=1)
@@ -229,8 +243,8 @@ def _adaptive_step(system: System, knot: Knot) -> Knot:
         h = _round_down(h)
         stages = min(stages, stages_needed(h * scaled_rate))
         live = penalty.close(started | entering | forced)
-        after = _chebyshev_step(system, knot, h, stages, live)
-        gradients += stages
+        after = (_linear_step if linear else _chebyshev_step)(system, knot, h, stages, live)
+        gradients += 1 if linear else stages
         products += 2 * stages * int(live.sum()) + 2 * len(knot.z)
         if after is None:  # overflow: the local curvature is far from that at the knot
             h *= 0.2
@@ -238,6 +252,9 @@ def _adaptive_step(system: System, knot: Knot) -> Knot:
         error = _error(system, knot, after, live, h)
         rises = after.value > knot.value + ROUNDING * (abs(knot.value) + 1e-3)
         if error > 1.0 or rises or not np.isfinite(error):
+            if linear and knot.frozen_t < knot.t:  # that may be the fault of an old curvature
+                knot = _freeze(system, knot)
+                continue
             shorter = SAFETY * error ** (-1 / 3) if np.isfinite(error) and error > 0 else 0.1
             h *= min(0.5, max(0.1, shorter))
             continue
@@ -280,39 +297,86 @@ def _round_down(h: float) -> float:
     return math.ldexp(math.floor(1024 * mantissa), exponent - 10)
 
 
-def _chebyshev_step(system: System, knot: Knot, h: float, stages: int, live: BoolArray) -> Knot | None:
-    """One Runge-Kutta-Chebyshev step in which the ``live`` columns move."""
-    problem, kappa = system.problem, system.problem.kappa
-    columns = np.flatnonzero(live)
-    block, penalty = system.block.columns(columns), system.penalty.take(columns)
-    c = stage_coefficients(stages)
+Moving = tuple[Array, ...]  # quantities that obey the same recursion
 
-    # All moving quantities obey the same linear recursion; index 0 is the knot, 1 the last stage, 2 the one before.
-    start = (knot.alpha, knot.z[columns], knot.R)
-    speed0 = (knot.alpha_slope, knot.slope[columns], knot.residual)
-    before: tuple[Array, ...] = start
-    stage: tuple[Array, ...] = tuple(y + c.first * h * f for y, f in zip(start, speed0, strict=True))
+
+def _recursion(
+    stages: int, h: float, start: Moving, speed0: Moving, speed_at: Callable[[Moving], Moving | None]
+) -> Moving | None:
+    """The last stage of the Runge-Kutta-Chebyshev recursion; None where a speed is not finite."""
+    c = stage_coefficients(stages)
+    before: Moving = start
+    stage: Moving = tuple(y + c.first * h * f for y, f in zip(start, speed0, strict=True))
     for j in range(2, stages + 1):
-        eta = problem.predictor(block, stage[0], penalty.primal(stage[1], kappa))
-        residual = problem.residual(eta)
-        if not np.isfinite(residual).all():
+        speed = speed_at(stage)
+        if speed is None:
             return None
-        speed = (problem.alpha_slope(residual), -block.rmatvec(residual), residual)
         new = tuple(
             (1 - c.mu[j] - c.nu[j]) * y0 + c.mu[j] * y1 + c.nu[j] * y2 + h * (c.mu1[j] * f + c.gamma[j] * f0)
             for y0, y1, y2, f, f0 in zip(start, stage, before, speed, speed0, strict=True)
         )
         before, stage = stage, new
+    return stage
 
-    alpha, z_live, R = stage
-    eta = problem.predictor(block, alpha, penalty.primal(z_live, kappa))
+
+def _chebyshev_step(system: System, knot: Knot, h: float, stages: int, live: BoolArray) -> Knot | None:
+    """One Runge-Kutta-Chebyshev step in which the ``live`` columns move."""
+    problem, kappa = system.problem, system.problem.kappa
+    columns = np.flatnonzero(live)
+    block, penalty = system.block.columns(columns), system.penalty.take(columns)
+
+    def speed_at(stage: Moving) -> Moving | None:
+        eta = problem.predictor(block, stage[0], penalty.primal(stage[1], kappa))
+        residual = problem.residual(eta)
+        if not np.isfinite(residual).all():
+            return None
+        return problem.alpha_slope(residual), -block.rmatvec(residual), residual
+
+    start = knot.alpha, knot.z[columns], knot.R
+    end = _recursion(stages, h, start, (knot.alpha_slope, knot.slope[columns], knot.residual), speed_at)
+    return None if end is None else _arrive(system, knot, h, columns, *end)
+
+
+def _linear_step(system: System, knot: Knot, h: float, stages: int, live: BoolArray) -> Knot | None:
+    """The same with the loss linearised at the knot; R follows from the integrals of alpha and beta."""
+    problem, kappa = system.problem, system.problem.kappa
+    columns = np.flatnonzero(live)
+    block, penalty = system.block.columns(columns), system.penalty.take(columns)
+    beta, slope = penalty.primal(knot.z[columns], kappa), knot.slope[columns]
+
+    def bend(alpha: Array, beta: Array) -> Array:
+        return problem.curvature(knot.frozen, problem.predictor(block, alpha, beta, offset=False))
+
+    def speed_at(stage: Moving) -> Moving:
+        moved = stage[0] - knot.alpha, penalty.primal(stage[1], kappa) - beta
+        bent = bend(*moved)
+        return knot.alpha_slope + problem.alpha_slope(bent), slope - block.rmatvec(bent), *moved
+
+    rest = np.zeros_like(knot.alpha), np.zeros_like(beta)
+    end = _recursion(stages, h, (knot.alpha, knot.z[columns], *rest), (knot.alpha_slope, slope, *rest), speed_at)
+    assert end is not None
+    return _arrive(system, knot, h, columns, end[0], end[1], knot.R + h * knot.residual + bend(*end[2:]))
+
+
+def _freeze(system: System, knot: Knot) -> Knot:
+    """Take the curvature from this knot on."""
+    eta = system.problem.predictor(system.block, knot.alpha, system.penalty.primal(knot.z, system.problem.kappa))
+    return replace(knot, frozen=eta, frozen_t=knot.t)
+
+
+def _arrive(system: System, knot: Knot, h: float, columns: Array, alpha: Array, z_live: Array, R: Array) -> Knot | None:
+    """The knot at the end of a step, exact; None where the loss is not finite."""
+    problem = system.problem
+    beta = system.penalty.take(columns).primal(z_live, problem.kappa)
+    eta = problem.predictor(system.block.columns(columns), alpha, beta)
     residual, value = problem.residual(eta), problem.value(eta)
     if not (np.isfinite(value) and np.isfinite(residual).all()):
         return None
     change, slope = -system.block.rmatvec_many(np.stack([R - knot.R, residual]))
     z = knot.z + change
     z[columns] = z_live
-    return Knot(
+    return replace(
+        knot,
         t=knot.t + h,
         alpha=alpha,
         alpha_slope=problem.alpha_slope(residual),
@@ -321,8 +385,6 @@ def _chebyshev_step(system: System, knot: Knot, h: float, stages: int, live: Boo
         R=R,
         residual=residual,
         value=value,
-        h=h,
-        direction=knot.direction,
     )
 
 
@@ -362,7 +424,9 @@ def curvature_on(system: System, knot: Knot, columns: BoolArray, iterations: int
     problem = system.problem
     index = np.flatnonzero(system.penalty.close(columns))
     block, penalty = system.block.columns(index), system.penalty.take(index)
-    eta = problem.predictor(block, knot.alpha, penalty.primal(knot.z[index], problem.kappa))
+    eta = knot.frozen  # the stages have this curvature, if any is frozen
+    if knot.frozen_t == 0:
+        eta = problem.predictor(block, knot.alpha, penalty.primal(knot.z[index], problem.kappa))
     v = knot.direction[index]
     # Columns that are new to the direction get a small share, or the iteration would never see them. Its sign is that
     # of their slope: equal shares of all classes would have no curvature, and a column's sign would matter.

@@ -86,6 +86,8 @@ class GLBI:
             h=self.step or 0.0,
             direction=np.zeros_like(z[W]),
         )
+        if self.step is None and problem.loss.linear_stages:
+            knot = replace(knot, frozen=np.zeros_like(residual))  # at time 0: the first step takes it anew
         if self.step is None and not self.at_rest:
             knot = replace(knot, h=min(_kernels.first_step(self._system, knot), 0.1 * begin))
         self.knot = knot

@@ -37,6 +37,8 @@ class AbstractLoss(ABC):
         True when ``y`` holds labels; then `encode` sets ``classes``.
     null_is_exact : bool
         True when `null` is the optimum to rounding, so that it needs no polishing (without offsets).
+    linear_stages : bool
+        True when adaptive steps may linearise the loss; see `bregpath._kernels.reference`.
     compiled_id : int or None
         Number of this very class in the compiled core; None where there is NumPy only.
     """
@@ -47,6 +49,7 @@ class AbstractLoss(ABC):
     curvature_bound: float = np.inf
     is_classifier: bool = False
     null_is_exact: bool = False
+    linear_stages: bool = False
     compiled_id: int | None = None
     classes: Array | None = None
 

@@ -17,6 +17,7 @@ class _IsingLoss(AbstractLoss):
     """Spins ``y`` of shape (n, p) in {-1, +1}; ``eta`` has one column a node."""
 
     null_is_exact = True
+    linear_stages = True
 
     def __init__(self, n_outputs: int = 1) -> None:
         self.n_outputs = n_outputs
