@@ -106,19 +106,22 @@ double gaussian_rows(const Data& d, long i0, long m, const double* eta, double* 
 
 double logistic_rows(const Data& d, long i0, long m, const double* eta, double* r, bool want) {
     const double *y = d.y + i0, *w = d.w + i0;
+    double value = 0.0;
+    if (want) {
+#pragma omp simd reduction(+ : value)
+        for (long i = 0; i < m; ++i) {
+            const double margin = y[i] * eta[i];
+            const double e = fast_exp(-absolute(margin));
+            r[i] = -w[i] * y[i] * (margin > 0 ? e : 1.0) / (1.0 + e);
+            value += w[i] * ((margin < 0 ? -margin : 0.0) + fast_log1p(e));
+        }
+        return value;
+    }
 #pragma omp simd
     for (long i = 0; i < m; ++i) {
         const double margin = y[i] * eta[i];
         const double e = fast_exp(-absolute(margin));
         r[i] = -w[i] * y[i] * (margin > 0 ? e : 1.0) / (1.0 + e);
-    }
-    if (!want) return 0.0;
-    double value = 0.0;
-#pragma omp simd reduction(+ : value)
-    for (long i = 0; i < m; ++i) {
-        const double margin = y[i] * eta[i];
-        const double e = fast_exp(-absolute(margin));
-        value += w[i] * ((margin < 0 ? -margin : 0.0) + fast_log1p(e));
     }
     return value;
 }

@@ -291,7 +291,7 @@ class _Run:
             working_columns=len(dynamics.working.columns),
             seconds=time.perf_counter() - began + (earlier.stats.seconds if earlier else 0.0),
         )
-        scale = 2.0 * unit**2
+        scale = self.problem.loss.deviance_factor * unit**2
         floor = self.problem.loss.saturated(self.problem.y, self.problem.w)
         known = len(earlier.t) if earlier else 0
         values = dynamics.values(*trajectory.read(times[known:] * unit))
@@ -325,8 +325,7 @@ class _Run:
         if not problem.penalty.free.any():
             return dynamics.null_value
         nothing = build_penalty("l1", *problem.beta_shape)
-        alpha, _ = null_model(replace(problem, penalty=nothing))
-        return problem.value(problem.offset + alpha)
+        return problem.value(problem.predictor(problem.design, *null_model(replace(problem, penalty=nothing))))
 
 
 class _Verdict:

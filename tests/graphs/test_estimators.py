@@ -27,8 +27,6 @@ from tests.graphs.cases import (
 )
 
 EVERY = list(CASES)
-broken = pytest.mark.xfail(reason="the null deviance of Gaussian graphs with free edges", raises=Exception)
-FREE_EDGES = [pytest.param(case, marks=broken) if case.startswith("gaussian") else case for case in EVERY]
 
 
 # --- Ising codings ----------------------------------------------------------------------------------------------------
@@ -228,7 +226,7 @@ def test_a_covariance_is_as_good_as_rows(case):
 # --- masks and weights of edges ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("case", FREE_EDGES)
+@pytest.mark.parametrize("case", EVERY)
 def test_forbidden_free_and_heavy_edges(case):
     X = data_of(case)
     p = X.shape[1]

@@ -6,15 +6,19 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
 
 from bregpath import _validation
 from bregpath._typing import Array
 from bregpath.estimators.graph import AbstractGraph
 from bregpath.graphs.data import check_nodes, read_numbers
 from bregpath.graphs.layouts import AbstractLayout, GaussianLayout
+from bregpath.graphs.path import GraphPath
 from bregpath.selection.graphs import covariance, graph_deviance
 
 __all__ = ["GaussianGraph"]
+
+MANY_NODES = 500  # from which on factorising a matrix is worth several threads
 
 
 class GaussianGraph(AbstractGraph):
@@ -139,6 +143,11 @@ class GaussianGraph(AbstractGraph):
         eigenvalues, vectors = np.linalg.eigh(S)
         rows = (vectors * np.sqrt(np.maximum(eigenvalues, 0.0) * len(S))) @ vectors.T
         return GaussianLayout(names, scale, np.zeros(len(S)), self.loss), rows, np.full(len(S), n / len(S))
+
+    def _trace(self, layout: AbstractLayout, *args: Any, **kwargs: Any) -> GraphPath:
+        # Threads of BLAS wait for each other longer than small matrices take.
+        with threadpool_limits(1 if layout.n_nodes < MANY_NODES else None, user_api="blas"):
+            return super()._trace(layout, *args, **kwargs)
 
     def _distinct(self, rows: Array, w: Array) -> tuple[Any, Array]:
         share = w / w.sum()

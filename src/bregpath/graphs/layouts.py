@@ -60,19 +60,6 @@ class AbstractLayout(ABC):
     def weights(self, alpha: Array, beta: Array) -> Array:
         """One number for each pair of nodes, (p, p), zero where they are not joined."""
 
-    def edge_times(self, times: Array, entering: bool) -> Array:
-        """Times of coefficients (m,) as a symmetric (p, p) matrix, ``inf`` on the diagonal."""
-        out = np.full((self.n_nodes, self.n_nodes), np.inf)
-        j, k = self.pairs.T
-        # All coefficients of an edge enter and leave together, or the first to enter opens it and the last closes it.
-        if entering:
-            np.minimum.at(out, (j, k), times)
-        else:
-            closing = np.full_like(out, -np.inf)
-            np.maximum.at(closing, (j, k), times)
-            out = np.where(np.isfinite(closing), closing, np.inf)
-        return np.minimum(out, out.T)
-
     def to_dict(self) -> dict[str, Any]:
         """Everything but arrays, for a file."""
         return {"kind": self.kind, "names": list(self.names)}
@@ -125,13 +112,6 @@ class IsingLayout(AbstractLayout):
 
     def weights(self, alpha: Array, beta: Array) -> Array:
         return self.parameters(alpha, beta)[1]
-
-    def edge_times(self, times: Array, entering: bool) -> Array:
-        if self.is_nodewise:
-            both = times.reshape(2, -1)
-            last = (self.rule == "and") == entering  # an edge of both ends opens with the second, closes with the first
-            times = np.tile(both.max(axis=0) if last else both.min(axis=0), 2)
-        return super().edge_times(times, entering)
 
     def to_dict(self) -> dict[str, Any]:
         return {**super().to_dict(), "loss": self.loss, "rule": self.rule, "fit_fields": self.fit_fields}

@@ -35,6 +35,8 @@ class AbstractLoss(ABC):
         A global bound of the second derivative, ``inf`` where there is none.
     is_classifier : bool
         True when ``y`` holds labels; then `encode` sets ``classes``.
+    deviance_factor : float
+        Deviance of a row over its loss: 2 for minus a log-likelihood.
     null_is_exact : bool
         True when `null` is the optimum to rounding, so that it needs no polishing (without offsets).
     linear_stages : bool
@@ -48,6 +50,7 @@ class AbstractLoss(ABC):
     has_units: bool = False
     curvature_bound: float = np.inf
     is_classifier: bool = False
+    deviance_factor: float = 2.0
     null_is_exact: bool = False
     linear_stages: bool = False
     compiled_id: int | None = None
@@ -93,8 +96,8 @@ class AbstractLoss(ABC):
         return 0.0
 
     def deviance(self, eta: Array, y: Array, w: Array) -> float:
-        """Twice the distance of `value` to its `saturated` value."""
-        return 2.0 * (self.value(eta, y, w) - self.saturated(y, w))
+        """Distance of `value` to its `saturated` value, times ``deviance_factor``."""
+        return self.deviance_factor * (self.value(eta, y, w) - self.saturated(y, w))
 
     def predict(self, eta: Array) -> Array:
         """Mean response at ``eta``."""

@@ -50,6 +50,7 @@ class GaussianLikelihoodLoss(_GaussianGraphLoss):
     """
 
     name = "gaussian-likelihood"
+    deviance_factor = 1.0  # tr(S Omega) - log det is minus twice the log-likelihood
 
     def value(self, eta: Array, y: Array, w: Array) -> float:
         factor, failed = lapack.dpotrf(eta, lower=1, clean=0)

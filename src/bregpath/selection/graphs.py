@@ -62,8 +62,7 @@ def graph_deviance(path: GraphPath, rows: Array, w: Array, times: Array) -> Arra
     alpha, columns, beta = path.trajectory.read(np.minimum(times, path.t[-1]))
     block = problem.design.columns(columns)
     values = [problem.value(problem.predictor(block, a, b)) for a, b in zip(alpha, beta, strict=True)]
-    scale = 1.0 if problem.loss.name == "gaussian-likelihood" else 2.0  # tr(S Omega) - log det is twice that already
-    return scale * np.array(values)
+    return problem.loss.deviance_factor * np.array(values)
 
 
 def likelihood_layout(layout: AbstractLayout) -> AbstractLayout:
