@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from bregpath.plots import arrange
 from bregpath.plots import graphs as drawing
 from bregpath.plots import plot_graph, plot_graph_comparison
 
@@ -149,7 +150,7 @@ def test_names_do_not_overlap(p, layout):
     assert set(texts(ax)) == set(names)
     if layout != "circle":  # boxes of turned names overlap, the names do not
         assert not overlaps(ax)
-    assert min(text.get_fontsize() for text in ax.texts) >= drawing.SMALLEST_LABEL
+    assert min(text.get_fontsize() for text in ax.texts) >= arrange.SMALLEST_LABEL
     frame = ax.figure.bbox.padded(3)
     assert all(frame.contains(*corner) for text in ax.texts for corner in text.get_window_extent().corners())
 
@@ -171,7 +172,7 @@ def test_names_around_a_circle_keep_apart():
 
 def test_names_leave_where_there_is_no_room():
     ax = plot_graph(random_graph(60, 60, seed=0), ["a very long name indeed, number " + str(j) for j in range(60)])
-    assert not ax.texts or ax.texts[0].get_fontsize() >= drawing.SMALLEST_LABEL
+    assert not ax.texts or ax.texts[0].get_fontsize() >= arrange.SMALLEST_LABEL
     _, small = plt.subplots(figsize=(2, 2))
     assert not plot_graph(random_graph(60, 60, seed=0), ax=small).texts
     _, small = plt.subplots(figsize=(2, 2))
@@ -196,16 +197,16 @@ def test_layout_is_the_same_every_time():
 
 
 def test_spring_unrolls_a_path_and_a_square():
-    path = drawing._spring(graph_of(6, [(j, j + 1, 1.0) for j in range(5)]), 1.5, 0)
+    path = arrange._spring(graph_of(6, [(j, j + 1, 1.0) for j in range(5)]), 1.5, 0)
     assert_allclose(np.hypot(*np.diff(path, axis=0).T), 1.0, rtol=0.15)
     assert_allclose(np.hypot(*(path[5] - path[0])), 5.0, rtol=0.05)
-    square = drawing._spring(graph_of(4, [(0, 1, 1), (1, 2, 1), (2, 3, 1), (3, 0, 1)]), 1.0, 0)
+    square = arrange._spring(graph_of(4, [(0, 1, 1), (1, 2, 1), (2, 3, 1), (3, 0, 1)]), 1.0, 0)
     sides = np.hypot(*(square - np.roll(square, 1, axis=0)).T)
     assert_allclose(sides, sides[0], rtol=1e-2)
 
 
 def test_strong_edges_are_short():
-    xy = drawing._spring(graph_of(3, [(0, 1, 1.0), (1, 2, 0.01)]), 1.0, 0)
+    xy = arrange._spring(graph_of(3, [(0, 1, 1.0), (1, 2, 0.01)]), 1.0, 0)
     assert np.hypot(*(xy[0] - xy[1])) < 0.6 * np.hypot(*(xy[1] - xy[2]))
 
 
@@ -215,7 +216,7 @@ def test_components_do_not_mix():
         for start in (0, 8, 12, 14)
         for j, k in combinations(range(start, {0: 8, 8: 12}.get(start, start + 2)), 2)
     ]
-    xy = drawing._spring(graph_of(16, edges), 1.3, 0)
+    xy = arrange._spring(graph_of(16, edges), 1.3, 0)
     parts = [xy[:8], xy[8:12], xy[12:14], xy[14:]]
     for a, b in combinations(parts, 2):
         apart = np.maximum(a.min(axis=0) - b.max(axis=0), b.min(axis=0) - a.max(axis=0))
@@ -240,7 +241,7 @@ def test_grid_goes_row_by_row():
 def test_separate_keeps_boxes_apart_and_inside():
     rng = np.random.default_rng(0)
     centre, half = rng.uniform(40, 60, size=(30, 2)), rng.uniform(2, 5, size=(30, 2))
-    moved = drawing._separate(centre, half, np.zeros(2), np.full(2, 100.0))
+    moved = arrange._separate(centre, half, np.zeros(2), np.full(2, 100.0))
     overlap = half[:, None] + half - np.abs(moved[:, None] - moved)
     assert not np.triu((overlap > 0).all(axis=2), 1).any()
     assert (moved - half >= 0).all() and (moved + half <= 100).all()
