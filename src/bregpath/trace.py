@@ -296,7 +296,8 @@ class _Run:
         known = len(earlier.t) if earlier else 0
         values = dynamics.values(*trajectory.read(times[known:] * unit))
         if dynamics.at_rest and not self.problem.penalty.free.any():
-            values = np.full(len(times) - known, null)  # the share of a deviance that is mere rounding would be anything
+            # The share of a deviance that is mere rounding would be anything.
+            values = np.full(len(times) - known, null)
         deviance = np.append(earlier.deviance if earlier else [], scale * (values - floor))
 
         def go_on(path: Path, t_max: float) -> Path:

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from bregpath.plots import arrange
+from bregpath.plots import arrange, plot_graph, plot_graph_comparison
 from bregpath.plots import graphs as drawing
-from bregpath.plots import plot_graph, plot_graph_comparison
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")

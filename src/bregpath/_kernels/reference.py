@@ -12,8 +12,8 @@ columns were in the working set, and a screened path equals the unscreened one.
 
 Losses that say so (`linear_stages`) are linearised inside an adaptive step: ``r(eta) = r_k + H (eta - eta_k)`` with the
 curvature H frozen for a while. Then a stage costs products with Gram matrices only, which pays where a graph has few
-active edges a node; the end of a step is exact, and the error estimate, made of exact slopes, sees what the linearisation
-missed.
+active edges a node; the end of a step is exact, and the error estimate, made of exact slopes, sees what the
+linearisation missed.
 """
 
 from __future__ import annotations
