@@ -73,8 +73,8 @@ def studies(quick: bool) -> list[Study]:
             {"composite": 0.995, "mpf": 0.998},
         ),
         Study(
-            "Potts grid, p = 16, q = 3, n = 1000",
-            lambda seed: make_potts(1000, 16, 3, "grid", seed=seed),
+            "Potts grid, p = 16, q = 3, n = 2000",
+            lambda seed: make_potts(2000, 16, 3, "grid", seed=seed),
             potts,
             {"composite": 0.99},
         ),
@@ -85,8 +85,8 @@ def studies(quick: bool) -> list[Study]:
             wanted,
         ),
         Study(
-            "Gaussian grid, p = 49, n = 300",
-            lambda seed: make_gaussian_graph(300, 49, "grid", seed=seed),
+            "Gaussian grid, p = 49, n = 500",
+            lambda seed: make_gaussian_graph(500, 49, "grid", seed=seed),
             gaussian,
             wanted,
         ),
@@ -108,6 +108,7 @@ def recover(study: Study, n_seeds: int) -> dict[str, Any]:
         target = study.targets.get(name)
         rows[name] = {
             "auc": float(area.mean()),
+            "median": float(np.median(area)),
             "sd": float(area.std(ddof=1)) if n_seeds > 1 else 0.0,
             "target": target,
             "met": None if target is None else bool(area.mean() >= target),

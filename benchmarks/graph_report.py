@@ -115,13 +115,14 @@ def _potts(rows: list[dict[str, Any]]) -> str:
 
 
 def _recovery(rows: list[dict[str, Any]]) -> str:
-    head = ["model", "loss", "AUC (sd)", "target", "met", "EBIC: recall", "precision", "exact"]
+    head = ["model", "loss", "AUC (sd)", "median", "target", "met", "EBIC: recall", "precision", "exact"]
     lines = []
     for row in rows:
         for name, r in row["graphs"].items():
             target = "-" if r["target"] is None else f">= {r['target']:g}"
             lines.append([
-                row["title"], name, f"{r['auc']:.4f} ({r['sd']:.4f})", target, yes(r["met"]), f"{r['recall']:.3f}",
+                row["title"], name, f"{r['auc']:.4f} ({r['sd']:.4f})", f"{r['median']:.4f}", target, yes(r["met"]),
+                f"{r['recall']:.3f}",
                 f"{r['precision']:.3f}", f"{r['exact']} of {row['seeds']}",
             ])  # fmt: skip
     note = (

@@ -104,7 +104,7 @@ def time_potts(quick: bool, limit: float) -> dict[str, Any]:
     from bregpath.graphs import gibbs
 
     n, p, q, level = (300, 8, 4, 0.2) if quick else (5000, 53, 21, SPARSITY)
-    model = make_potts(1, p, q, "random", strength=0.25, seed=SEED).model  # the truth does not depend on n
+    model = _uneven(make_potts(1, p, q, "random", strength=0.25, seed=SEED).model)  # the truth does not depend on n
     X = gibbs(model, n, burn_in=200, chains=n, seed=SEED)
     row: dict[str, Any] = {"n": n, "p": p, "q": q, "level": level, "true_edges": int(model.adjacency.sum()) // 2}
     with tempfile.TemporaryDirectory(prefix="bregpath-bench-") as folder:
@@ -122,6 +122,16 @@ def time_potts(quick: bool, limit: float) -> dict[str, Any]:
     times = np.full((p, p), np.inf)
     times[np.triu_indices(p, 1)] = answer.pop("entry_times")
     return {**row, **answer, "auc": auc(times, model.adjacency)}
+
+
+def _uneven(model: Any) -> Any:
+    """The same Potts model with blocks of a tenth to the whole of their size: contacts differ in strength."""
+    from bregpath.graphs import PottsModel
+
+    p, q = model.n_nodes, model.n_states[0]
+    factor = np.triu(np.random.default_rng(SEED).uniform(0.1, 1.0, (p, p)), 1)
+    factor = np.kron(factor + factor.T, np.ones((q, q)))
+    return PottsModel(model.fields, factor * model.couplings, model.n_states)
 
 
 def time_gibbs(quick: bool, repeats: int) -> dict[str, Any]:

@@ -44,6 +44,36 @@ def test_accuracy(tmp_path: Path) -> None:
     assert row["plain"]["steps"] > row["steps"]
 
 
+def test_graphs(tmp_path: Path) -> None:
+    words = ("--quick", "--cases", "gaussian 100", "--repeats", "2", "--out", str(tmp_path))
+    printed = _run("graphs", "--parts", "gaussian,recovery,gibbs", *words)
+    record = json.loads((tmp_path / "graphs.json").read_text())
+    (row,) = record["gaussian"]["rows"]
+    ours, peer = row["systems"]["likelihood"], row["systems"]["graphical lasso"]
+    assert row["ratios"]["likelihood"] == pytest.approx(peer["seconds"] / ours["seconds"])
+    assert ours["loss"] == pytest.approx(peer["loss"], rel=0.01)  # both windows end close to the unpenalised fit
+    for study in record["recovery"]["rows"]:
+        for graph in study["graphs"].values():
+            assert 0.9 < graph["auc"] <= 1.0
+    assert all(row["ms"] > 0 for row in record["gibbs"]["rows"].values())
+    assert (tmp_path / "graphs.md").read_text().count("###") == 3
+    assert "| Gaussian chain" in printed
+
+
+def test_area_under_the_curve_of_entry_times() -> None:
+    code = (
+        "import numpy as np\n"
+        "from benchmarks.graph_recovery import auc\n"
+        "truth = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], dtype=bool)\n"
+        "inf = np.inf\n"
+        "early = np.array([[inf, 1, 3], [1, inf, 2], [3, 2, inf]])\n"
+        "late = np.array([[inf, 1, inf], [1, inf, inf], [inf, inf, inf]])\n"
+        "print(auc(early, truth), auc(late, truth), auc(-early, truth))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["1.0", "0.75", "0.0"], done.stderr  # never entered: tied, one half
+
+
 @pytest.mark.parametrize("density", [None, 0.2])
 def test_data_survive_the_way_to_a_worker(tmp_path: Path, density: float | None) -> None:
     code = (
