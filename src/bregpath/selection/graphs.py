@@ -105,7 +105,9 @@ def criterion(path: GraphPath, rows: Array, w: Array, kind: str, gamma: float) -
     if isinstance(gamma, bool) or not isinstance(gamma, numbers.Real) or not 0.0 <= gamma <= 1.0:
         raise ValueError(f"`gamma` must be a number from 0 (BIC) to 1, found {gamma!r}.")
     n, p = float(w.sum()), path.layout.n_nodes
-    fit = n * graph_deviance(path, rows, w, path.t)
+    # The path knows the deviance of its own rows; that of Gaussian graphs is counted from another zero.
+    is_own = likelihood_layout(path.layout) is path.layout and not isinstance(path.layout, GaussianLayout)
+    fit = n * (path.deviance if is_own else graph_deviance(path, rows, w, path.t))
     once = path.loss.name == "gaussian-likelihood" or getattr(path.layout, "is_nodewise", False)
     size = n_parameters(path)
     gamma = 0.0 if kind == "bic" else float(gamma)
