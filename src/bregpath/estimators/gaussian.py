@@ -13,7 +13,6 @@ from bregpath._typing import Array
 from bregpath.estimators.graph import AbstractGraph
 from bregpath.graphs.data import check_nodes, read_numbers
 from bregpath.graphs.layouts import AbstractLayout, GaussianLayout
-from bregpath.graphs.path import GraphPath
 from bregpath.selection.graphs import covariance, graph_deviance
 
 __all__ = ["GaussianGraph"]
@@ -109,6 +108,26 @@ class GaussianGraph(AbstractGraph):
         self.random_state = random_state
         self.progress = progress
 
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> GaussianGraph:
+        """Trace the path of graphs and choose one.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, p)
+            One column a node; or a covariance matrix, with ``input="covariance"``. Missing values are refused.
+        y : ignored
+        sample_weight : array-like of shape (n,), optional
+            Weight k equals k copies of a row.
+
+        Returns
+        -------
+        self
+        """
+        # Threads of BLAS wait for each other longer than small matrices take.
+        many = np.ndim(X) == 2 and np.shape(X)[1] >= MANY_NODES
+        with threadpool_limits(None if many else 1, user_api="blas"):
+            return super().fit(X, y, sample_weight)
+
     def _prepare(self, X: Any, w: Any) -> tuple[AbstractLayout, Array, Array]:
         if self.input not in ("data", "covariance"):
             raise ValueError(f'`input` must be "data" or "covariance", found {self.input!r}.')
@@ -143,11 +162,6 @@ class GaussianGraph(AbstractGraph):
         eigenvalues, vectors = np.linalg.eigh(S)
         rows = (vectors * np.sqrt(np.maximum(eigenvalues, 0.0) * len(S))) @ vectors.T
         return GaussianLayout(names, scale, np.zeros(len(S)), self.loss), rows, np.full(len(S), n / len(S))
-
-    def _trace(self, layout: AbstractLayout, *args: Any, **kwargs: Any) -> GraphPath:
-        # Threads of BLAS wait for each other longer than small matrices take.
-        with threadpool_limits(1 if layout.n_nodes < MANY_NODES else None, user_api="blas"):
-            return super()._trace(layout, *args, **kwargs)
 
     def _distinct(self, rows: Array, w: Array) -> tuple[Any, Array]:
         share = w / w.sum()
