@@ -10,6 +10,16 @@ namespace {
 constexpr long kNumbersTogether = 1 << 15, kMinRowsTogether = 64;
 }  // namespace
 
+// Loss and residual at a predictor: it is the offset of a design without columns.
+double Rows::loss_at(Data data, long rows, const double* eta, double* r) {
+    data.offset = eta;
+    const double* no_column = nullptr;
+    Columns none{};
+    none.n = rows, none.dense = &no_column;
+    zero_.assign(data.q, 0.0), scratch_.resize(size_t(rows) * data.q);
+    return k_->gradient(none, data, zero_.data(), nullptr, scratch_.data(), r, nullptr, true);
+}
+
 // --- regression ------------------------------------------------------------------------------------------------
 
 RegressionRows::RegressionRows(const Kernels* kernels, const Data& data, const Columns& columns, UserLoss user)
@@ -55,14 +65,7 @@ void RegressionRows::predict(const Index& index, const double* alpha, const doub
 double RegressionRows::value(const Index& index, const double* alpha, const double* beta, double* eta, double* r) {
     k_->predict(take(index), data_, alpha, beta, eta);
     if (user_.evaluate) return user_.evaluate(eta, r);
-    // The predictor as the offset of a design without columns: the loss alone.
-    Data rows = data_;
-    rows.offset = eta;
-    const double* no_column = nullptr;
-    Columns none{};
-    none.n = n, none.dense = &no_column;
-    const std::vector<double> zero(n_alpha, 0.0);
-    return k_->gradient(none, rows, zero.data(), nullptr, u_.data(), r, nullptr, true);
+    return loss_at(data_, n, eta, r);
 }
 
 void RegressionRows::dots(const Index& index, const double* u, const double* v, double* a, double* b) {
@@ -208,14 +211,19 @@ double GraphRows::gradient(const Index& index, const double* alpha, const double
 void GraphRows::predict(const Index& index, const double* alpha, const double* beta, double* eta) {
     const Plan& plan = plan_of(index);
     pack(plan, beta);
-    for (size_t d = 0; d < nodes_.size(); ++d)
-        k_->predict(columns_of(plan.features[d], 0, n), nodes_[d].data, alpha + nodes_[d].first,
-                    &packed_[plan.start[d]], eta + nodes_[d].first * n);
+    for (long i = 0; i < n; i += together_) {
+        const long rows = std::min(together_, n - i);
+        for (size_t d = 0; d < nodes_.size(); ++d)
+            k_->predict(columns_of(plan.features[d], i, rows), nodes_[d].data, alpha + nodes_[d].first,
+                        &packed_[plan.start[d]], eta + nodes_[d].first * n + i);
+    }
 }
 
 double GraphRows::value(const Index& index, const double* alpha, const double* beta, double* eta, double* r) {
-    b_.resize(index.size());
-    return gradient(index, alpha, beta, eta, r, b_.data(), true);
+    predict(index, alpha, beta, eta);
+    double value = 0;
+    for (const Node& node : nodes_) value += loss_at(node.data, n, eta + node.first * n, r + node.first * n);
+    return value;
 }
 
 void GraphRows::dots(const Index& index, const double* u, const double* v, double* a, double* b) {

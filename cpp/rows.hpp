@@ -26,7 +26,7 @@ class Rows {
                             double* g, bool want_value) = 0;
     // eta alone.
     virtual void predict(const Index& index, const double* alpha, const double* beta, double* eta) = 0;
-    // The loss alone; eta and r are room to work in.
+    // The loss, with eta and r, without g.
     virtual double value(const Index& index, const double* alpha, const double* beta, double* eta, double* r) = 0;
     // a = X' u and b = X' v.
     virtual void dots(const Index& index, const double* u, const double* v, double* a, double* b) = 0;
@@ -39,7 +39,11 @@ class Rows {
     void totals(const double* r, double* out) const { k_->totals(n, n_alpha, r, out); }
 
    protected:
+    double loss_at(Data data, long rows, const double* eta, double* r);
     const Kernels* k_;
+
+   private:
+    std::vector<double> zero_, scratch_;
 };
 
 // A loss written in Python, on whole vectors: its value and residual at eta, and its curvature applied to u (in place).

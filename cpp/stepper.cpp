@@ -559,7 +559,12 @@ bool Stepper::chebyshev_step(double h, int stages, const std::vector<int>& live)
         k_->combine(long(size), cz, az, z2_.data());
         std::swap(alpha1_, alpha2_), std::swap(z1_, z2_);
     }
-    if (!arrive(h, live)) return false;
+    penalty_.primal(live, z1_.data(), kappa_, beta_.data());
+    next_.value = evaluate(live, alpha1_.data(), beta_.data(), next_.eta.data(), next_.residual.data(),
+                           next_.alpha_slope.data(), true);
+    if (!std::isfinite(next_.value)) return false;
+    next_.t = state.t + h;
+    next_.alpha = alpha1_;
     if (gram_.matrix) {
         next_.beta_integral = state.beta_integral;
         for (size_t i = 0; i < k; ++i) next_.beta_integral[live[i]] += integral1_[i];
@@ -602,20 +607,20 @@ bool Stepper::linear_step(double h, int stages, const std::vector<int>& live) {
         }
         std::swap(integral1_, integral2_), std::swap(alpha1_, alpha2_), std::swap(z1_, z2_);
     }
-    if (!arrive(h, live)) return false;
-    rows_->bend_rows(live, &integral1_[size], integral1_.data(), dR_.data());
-    for (size_t i = 0; i < state.R.size(); ++i) next_.R[i] = state.R[i] + h * state.residual[i] + dR_[i];
-    return true;
-}
-
-// The loss and the slopes of the live columns at the end of a step, exactly.
-bool Stepper::arrive(double h, const std::vector<int>& live) {
     penalty_.primal(live, z1_.data(), kappa_, beta_.data());
-    next_.value = evaluate(live, alpha1_.data(), beta_.data(), next_.eta.data(), next_.residual.data(),
-                           next_.alpha_slope.data(), true);
+    next_.value = rows_->value(live, alpha1_.data(), beta_.data(), next_.eta.data(), next_.residual.data());
+    if (!std::isfinite(next_.value)) return false;
+    alpha_slope(next_.residual.data(), next_.alpha_slope.data());
     next_.t = state.t + h;
     next_.alpha = alpha1_;
-    return std::isfinite(next_.value);
+    rows_->bend_rows(live, &integral1_[size], integral1_.data(), dR_.data());
+    for (size_t i = 0; i < dR_.size(); ++i) {
+        dR_[i] += h * state.residual[i];
+        next_.R[i] = state.R[i] + dR_[i];
+    }
+    rows_->dots(everything_, dR_.data(), next_.residual.data(), a_.data(), b_.data());
+    gather(live, b_, g_);
+    return true;
 }
 
 // z and slopes of all columns at the new state: live ones from z1_ and g_, the others by quadrature.
@@ -623,7 +628,12 @@ void Stepper::finish(const std::vector<int>& live, double h) {
     const size_t k = live.size();
     if (gram_.matrix)
         gram_finish(live, h);
-    else if (k < size_t(m_)) {
+    else if (linear_) {  // linear_step() has all products already
+        for (size_t i = 0; i < a_.size(); ++i) {
+            next_.z[i] = state.z[i] - a_[i];
+            next_.slope[i] = -b_[i];
+        }
+    } else if (k < size_t(m_)) {
         std::vector<int> rest;
         for (int j = 0, i = 0; j < m_; ++j) {
             if (i < int(k) && live[i] == j)

@@ -86,7 +86,6 @@ class Stepper {
     void adaptive_step();
     bool chebyshev_step(double h, int stages, const std::vector<int>& live);
     bool linear_step(double h, int stages, const std::vector<int>& live);
-    bool arrive(double h, const std::vector<int>& live);
     double evaluate(const std::vector<int>& live, const double* alpha, const double* beta, double* eta, double* r,
                     double* slope, bool want_value);
     void finish(const std::vector<int>& live, double h);
