@@ -46,13 +46,14 @@ def seconds(result: dict[str, Any] | None) -> str:
 def _paths(rows: list[dict[str, Any]], title: str, notes: list[str]) -> str:
     if not rows:
         return title
-    names = [*rows[0]["ours"], rows[0]["peer"]]
+    also = rows[0].get("also") or ""
+    names = [*rows[0]["ours"], rows[0]["peer"], *filter(None, [also])]
     head = ["p", "n", *names, f"{rows[0]['peer']} / {rows[0]['ours'][0]}", "others", "target", "met"]
     lines = []
     for row in rows:
         sign = "> " if row["at_least"] else ""
         ratios = {name: f"{sign}{ratio:.2f}" for name, ratio in row["ratios"].items()}
-        others = ", ".join(f"{name} {ratios[name]}" for name in row["ours"][1:] if name in ratios) or "-"
+        others = ", ".join(f"{name} {ratios[name]}" for name in [*row["ours"][1:], also] if name in ratios) or "-"
         systems = [seconds(row["systems"].get(name)) for name in names]
         first = ratios.get(row["ours"][0], "-")
         lines.append([str(row["p"]), str(row["n"]), *systems, first, others, f"{row['target']:g}", yes(row["met"])])
@@ -79,7 +80,7 @@ def _ends(rows: list[dict[str, Any]]) -> list[str]:
 def _ising(rows: list[dict[str, Any]]) -> str:
     notes = [
         "composite, mpf: the path from t0 to 100 t0 and its 100 graphs; composite+ebic: `IsingGraph().fit(X)`; glmnet: "
-        "a logistic path a node over 100 common lambdas, the largest lambda_max to a hundredth of it, "
+        "a logistic path a node over 100 common lambdas, the largest lambda_max to a hundredth of it (or to a thousandth), "
         "`standardize=FALSE`. Median of alternating rounds.",
         LIBRA,
     ]

@@ -3,7 +3,10 @@
 # are timed.
 suppressPackageStartupMessages(library(glmnet))
 
-folder <- commandArgs(trailingOnly = TRUE)[1]
+# The last argument is the folder; one before it makes the window of lambda that much longer.
+arguments <- commandArgs(trailingOnly = TRUE)
+folder <- tail(arguments, 1)
+longer <- if (length(arguments) > 1) as.numeric(arguments[1]) else 1
 lines <- read.delim(file.path(folder, "meta.tsv"), header = FALSE, colClasses = "character")
 meta <- as.list(setNames(lines[[2]], lines[[1]]))
 n <- as.integer(meta$n)
@@ -17,7 +20,7 @@ Y <- (X + 1) / 2
 gradient <- crossprod(X, sweep(Y, 2, colMeans(Y))) / n
 diag(gradient) <- 0
 points <- as.integer(meta$points)
-lambdas <- max(abs(gradient)) * exp(seq(0, log(as.numeric(meta$ratio)), length.out = points))
+lambdas <- max(abs(gradient)) * exp(seq(0, log(as.numeric(meta$ratio) / longer), length.out = points))
 
 fit <- function() {
   lapply(seq_len(p), function(j) {
