@@ -91,9 +91,8 @@ DEFAULT_CASES = tuple(name for name in CASES if name != "tiny")
 
 
 def data_folder() -> Path:
-    """Where the real data lie: beside the repository, or as the environment says."""
-    root = Path(__file__).resolve().parents[1]
-    return Path(os.environ.get("BREGPATH_BENCH_DATA", root.parent / "shared" / "data"))
+    """Where the real data lie: in a folder of that name, or as the environment says."""
+    return Path(os.environ.get("BREGPATH_BENCH_DATA", Path(__file__).resolve().parents[1] / "data"))
 
 
 def is_present(case: Case) -> bool:
