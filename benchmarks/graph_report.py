@@ -80,8 +80,8 @@ def _ends(rows: list[dict[str, Any]]) -> list[str]:
 def _ising(rows: list[dict[str, Any]]) -> str:
     notes = [
         "composite, mpf: the path from t0 to 100 t0 and its 100 graphs; composite+ebic: `IsingGraph().fit(X)`; glmnet: "
-        "a logistic path a node over 100 common lambdas, the largest lambda_max to a hundredth of it (or to a thousandth), "
-        "`standardize=FALSE`. Median of alternating rounds.",
+        "a logistic path a node over 100 common lambdas, the largest lambda_max to a hundredth of it (or to a "
+        "thousandth), `standardize=FALSE`. Median of alternating rounds.",
         LIBRA,
     ]
     return _paths(rows, "### Ising grid, T = 1.5, seconds for a whole path", notes)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -103,6 +103,7 @@ class Path:
     units: Any  # Units, or the layout of a graph
     trajectory: Trajectory = field(repr=False)
     encoder: _frames.ColumnEncoder | None = field(default=None, repr=False)
+    counts: ClassVar[str] = "variables"  # what enters, for figures
     # Continues the path to a later time; lost when the path is saved or pickled, because it holds the data.
     _continue: Callable[[Path, float], Path] | None = field(default=None, repr=False, compare=False)
 

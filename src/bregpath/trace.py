@@ -341,7 +341,8 @@ class _Verdict:
 
     def __call__(self, steps: Steps, n_active: Array) -> tuple[Result, float] | None:
         ratio = 1.0 - (steps.value - self.floor) / self.span if self.span > 0 else np.zeros(len(steps) + 1)
-        saturated = np.flatnonzero(ratio[1:] >= SATURATION) + 1
+        limit = SATURATION if self.run.problem.loss.can_saturate else np.inf
+        saturated = np.flatnonzero(ratio[1:] >= limit) + 1
         last = int(saturated[0]) if len(saturated) else len(steps)
         stop = self.run.stop
         for k in range(1, last + 1) if stop is not None else ():

@@ -344,9 +344,17 @@ def test_a_time_before_the_first_edge_and_one_beyond_the_window():
     assert not early.adjacency_.any()
     late = graph_of("ising-composite", stop=500.0).fit(X)
     assert late.t_ == 500.0
+    twins = np.repeat(X[:, :1], 2, axis=1)
     with pytest.warns(UserWarning, match="`stop`=.*beyond the end"):
-        saturated = graph_of("gaussian-likelihood", stop=1e4).fit(gaussian_data())
+        saturated = graph_of("ising-composite", stop=1e4).fit(twins)
     assert saturated.t_ == saturated.path_.t[-1]
+
+
+def test_gaussian_paths_go_on_to_the_unpenalised_fit():
+    X = gaussian_data()
+    graph = graph_of("gaussian-likelihood", stop=1e4).fit(X)
+    assert graph.t_ == 1e4
+    assert_allclose(graph.covariance_, np.cov(X.T, bias=True), rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("case", ONE_OF_EACH)

@@ -34,37 +34,47 @@ class PrecisionDesign(AbstractDesign):
     is_small = True
 
     def __init__(self, p: int, pairs: IntArray) -> None:
+        j, k = pairs.T
+        self._set(p, j * p + k, k * p + j)
+
+    def _set(self, p: int, above: IntArray, below: IntArray) -> None:
         self.p = p
-        self.pairs = pairs
-        self.shape = (p, len(pairs))
+        self.above, self.below = above, below  # places of both ends in the flat matrix
+        self.shape = (p, len(above))
 
     def matvec(self, beta: Array, columns: IntArray | None = None) -> Array:
-        j, k = self._ends(columns)
-        eta = np.zeros((self.p, self.p))
-        eta[j, k] = eta[k, j] = beta[:, 0]
-        return eta
+        above, below = self._ends(columns)
+        eta = np.zeros(self.p * self.p)
+        eta[above] = eta[below] = beta[:, 0]
+        return eta.reshape(self.p, self.p)
 
     def rmatvec(self, residual: Array, columns: IntArray | None = None) -> Array:
-        j, k = self._ends(columns)
-        return (residual[j, k] + residual[k, j])[:, None]
+        above, below = self._ends(columns)
+        flat = residual.ravel()
+        return (flat.take(above) + flat.take(below))[:, None]
 
     def spread(self, alpha: Array, eta: Array) -> Array:
         eta = eta.copy()
-        eta[np.diag_indices(self.p)] += alpha
+        eta.reshape(-1)[:: self.p + 1] += alpha
         return eta
 
     def collect(self, residual: Array) -> Array:
         return np.diagonal(residual).copy()
 
     def columns(self, columns: IntArray) -> PrecisionDesign:
-        return PrecisionDesign(self.p, self.pairs[columns])
+        return self._like(*self._ends(columns))
 
     def append(self, more: AbstractDesign) -> PrecisionDesign:
         assert isinstance(more, PrecisionDesign)
-        return PrecisionDesign(self.p, np.vstack([self.pairs, more.pairs]))
+        return self._like(np.append(self.above, more.above), np.append(self.below, more.below))
 
     def column_norms(self) -> Array:
-        return np.full(len(self.pairs), np.sqrt(2.0))
+        return np.full(len(self.above), np.sqrt(2.0))
 
-    def _ends(self, columns: IntArray | None) -> Array:
-        return (self.pairs if columns is None else self.pairs[columns]).T
+    def _ends(self, columns: IntArray | None) -> tuple[IntArray, IntArray]:
+        return (self.above, self.below) if columns is None else (self.above[columns], self.below[columns])
+
+    def _like(self, above: IntArray, below: IntArray) -> PrecisionDesign:
+        twin = PrecisionDesign.__new__(PrecisionDesign)
+        twin._set(self.p, above, below)
+        return twin

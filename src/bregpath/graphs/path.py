@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -47,6 +47,8 @@ class GraphPath(Path):
     >>> path.at_sparsity(0.2).coef.shape
     (9, 9)
     """
+
+    counts: ClassVar[str] = "coefficients"
 
     @property
     def layout(self) -> AbstractLayout:

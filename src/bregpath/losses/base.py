@@ -39,6 +39,8 @@ class AbstractLoss(ABC):
         Deviance of a row over its loss: 2 for minus a log-likelihood.
     null_is_exact : bool
         True when `null` is the optimum to rounding, so that it needs no polishing (without offsets).
+    can_saturate : bool
+        True when a path ends once nearly all is explained, because coefficients only grow from there on.
     linear_stages : bool
         True when adaptive steps may linearise the loss; see `bregpath._kernels.reference`.
     compiled_id : int or None
@@ -52,6 +54,7 @@ class AbstractLoss(ABC):
     is_classifier: bool = False
     deviance_factor: float = 2.0
     null_is_exact: bool = False
+    can_saturate: bool = True
     linear_stages: bool = False
     compiled_id: int | None = None
     classes: Array | None = None

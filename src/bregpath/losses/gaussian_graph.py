@@ -18,6 +18,7 @@ class _GaussianGraphLoss(AbstractLoss):
     """``eta`` is the precision matrix Omega, ``y`` the covariance matrix S; weights are not used."""
 
     null_is_exact = True
+    can_saturate = False  # the path goes on to the unpenalised fit, and edges may still leave
 
     def __init__(self, n_outputs: int = 1) -> None:
         self.n_outputs = n_outputs
@@ -63,7 +64,8 @@ class GaussianLikelihoodLoss(_GaussianGraphLoss):
         return np.full_like(eta, np.nan) if inverse is None else y - inverse
 
     def curvature(self, eta: Array, y: Array, w: Array, direction: Array) -> Array:
-        inverse = np.linalg.inv(eta)
+        inverse = _inverse(eta)
+        assert inverse is not None
         return inverse @ direction @ inverse
 
 

@@ -173,7 +173,7 @@ def plot_path(
         ax.set_xlim(low, high)
     ax.set_xlabel(curves.xlabel, color=style.INK)
     ax.set_ylabel(curves.ylabel, color=style.INK)
-    style.count_axis(ax, curves.x, curves.n_variables)
+    style.count_axis(ax, curves.x, curves.n_variables, f"Number of {path.counts}")
     style.mark_times(ax, {name: curves.x_at(t) for name, t in marks.items()})
     style.end_labels(ax, curves.coef[-1, named], [curves.names[j] for j in named], styles)
     if not len(curves.columns):
