@@ -11,6 +11,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kRateShare = 0.05, kEntryShare = 0.05, kFreezeGrowth = 1.2, kSafety = 0.8, kRateMargin = 1.15, kRounding = 1e-12;
+constexpr long kEntryFloor = 500;
 constexpr int kMaxStages = 200, kRateSteps = 5, kBisections = 60;
 
 // Coefficients of the Runge-Kutta-Chebyshev method; see _kernels/chebyshev.py.
@@ -418,7 +419,8 @@ double Stepper::shorten_to_entry(double h, double slack, std::vector<char>& ente
             shares.push_back(entry_now_[i] / (entry_now_[i] - entry_then_[i]));
     }
     if (!shares.empty()) {
-        const size_t together = std::min(size_t(kEntryShare * double(active)), shares.size() - 1);
+        const double counted = double(std::max(active - (linear_ ? 0 : kEntryFloor), 0L));
+        const size_t together = std::min(size_t(kEntryShare * counted), shares.size() - 1);
         std::nth_element(shares.begin(), shares.begin() + together, shares.end());
         h = std::min(h, h * shares[together] + slack);
         look(h);

@@ -45,7 +45,8 @@ SAFETY = 0.8  # of the step that the error estimate allows
 RATE_MARGIN = 1.15  # of the power iteration, which approaches the largest curvature from below
 RATE_STEPS = 5  # between two power iterations ...
 RATE_SHARE = 0.05  # ... unless more than this share of columns is new
-ENTRY_SHARE = 0.05  # of the active coordinates that may enter in one step
+ENTRY_SHARE = 0.05  # of the active coordinates that may enter in one step ...
+ENTRY_FLOOR = 500  # ... beyond so many: the farther a step looks ahead, the less screening can decide
 FREEZE_GROWTH = 1.2  # of t, for which the curvature of linear stages is kept
 ROUNDING = 1e-12  # a rise of the loss below this fraction of it is rounding
 
@@ -239,7 +240,7 @@ def _adaptive_step(system: System, knot: Knot) -> Knot:
         if stages > MAX_STAGES:
             stages, h = MAX_STAGES, longest_step(MAX_STAGES, scaled_rate)
         reach = max(reach, h)
-        h, entering = _not_far_beyond_entry(penalty, knot, h, 1.0 / scaled_rate)
+        h, entering = _not_far_beyond_entry(penalty, knot, h, 1.0 / scaled_rate, 0 if linear else ENTRY_FLOOR)
         h = _round_down(h)
         stages = min(stages, stages_needed(h * scaled_rate))
         live = penalty.close(started | entering | forced)
@@ -275,7 +276,9 @@ def _adaptive_step(system: System, knot: Knot) -> Knot:
         )
 
 
-def _not_far_beyond_entry(penalty: Any, knot: Knot, h: float, slack: float) -> tuple[float, BoolArray]:
+def _not_far_beyond_entry(
+    penalty: Any, knot: Knot, h: float, slack: float, floor: int
+) -> tuple[float, BoolArray]:
     """Shorten a step to end just after the first few expected entries, and tell which columns enter.
 
     An entry bends the path; a step that ends soon after it is rarely rejected. Among many active coefficients a few
@@ -284,7 +287,7 @@ def _not_far_beyond_entry(penalty: Any, knot: Knot, h: float, slack: float) -> t
     now, then = penalty.entry(knot.z), penalty.entry(knot.z + h * knot.slope)
     entering = (now >= 0) & (then < 0)
     if entering.any():
-        together = int(ENTRY_SHARE * np.count_nonzero(now < 0))
+        together = int(ENTRY_SHARE * max(np.count_nonzero(now < 0) - floor, 0))
         shares = np.sort(now[entering] / (now[entering] - then[entering]))
         h = min(h, h * float(shares[min(together, len(shares) - 1)]) + slack)
         entering = (now >= 0) & (penalty.entry(knot.z + h * knot.slope) < 0)
