@@ -287,7 +287,7 @@ def _not_far_beyond_entry(
     now, then = penalty.entry(knot.z), penalty.entry(knot.z + h * knot.slope)
     entering = (now >= 0) & (then < 0)
     if entering.any():
-        together = int(ENTRY_SHARE * max(np.count_nonzero(now < 0) - floor, 0))
+        together = int(ENTRY_SHARE * max(int(np.count_nonzero(now < 0)) - floor, 0))
         shares = np.sort(now[entering] / (now[entering] - then[entering]))
         h = min(h, h * float(shares[min(together, len(shares) - 1)]) + slack)
         entering = (now >= 0) & (penalty.entry(knot.z + h * knot.slope) < 0)
@@ -314,12 +314,20 @@ def _recursion(
         speed = speed_at(stage)
         if speed is None:
             return None
-        new = tuple(
-            (1 - c.mu[j] - c.nu[j]) * y0 + c.mu[j] * y1 + c.nu[j] * y2 + h * (c.mu1[j] * f + c.gamma[j] * f0)
-            for y0, y1, y2, f, f0 in zip(start, stage, before, speed, speed0, strict=True)
-        )
+        factors = 1 - c.mu[j] - c.nu[j], c.mu[j], c.nu[j], h * c.mu1[j], h * c.gamma[j]
+        new = tuple(_combine(factors, parts) for parts in zip(start, stage, before, speed, speed0, strict=True))
         before, stage = stage, new
     return stage
+
+
+def _combine(factors: tuple[float, ...], arrays: tuple[Array, ...]) -> Array:
+    """A linear combination, without a new array for every term."""
+    out = factors[0] * arrays[0]
+    term = np.empty_like(out)
+    for factor, array in zip(factors[1:], arrays[1:], strict=True):
+        np.multiply(array, factor, out=term)
+        out += term
+    return out
 
 
 def _chebyshev_step(system: System, knot: Knot, h: float, stages: int, live: BoolArray) -> Knot | None:

@@ -53,20 +53,38 @@ class GaussianLikelihoodLoss(_GaussianGraphLoss):
     name = "gaussian-likelihood"
     deviance_factor = 1.0  # tr(S Omega) - log det is minus twice the log-likelihood
 
+    def __init__(self, n_outputs: int = 1) -> None:
+        super().__init__(n_outputs)
+        # The last matrix with its inverse and log determinant: all three methods are asked at the same one.
+        self._last: tuple[Array, Array, float] | None = None
+
     def value(self, eta: Array, y: Array, w: Array) -> float:
-        factor, failed = lapack.dpotrf(eta, lower=1, clean=0)
-        if failed:
-            return np.inf
-        return float(np.sum(y * eta) - 2.0 * np.sum(np.log(np.diagonal(factor))))
+        known = self._inverse(eta)
+        return np.inf if known is None else float(np.vdot(y, eta) - known[1])
 
     def gradient(self, eta: Array, y: Array, w: Array) -> Array:
-        inverse = _inverse(eta)
-        return np.full_like(eta, np.nan) if inverse is None else y - inverse
+        known = self._inverse(eta)
+        return np.full_like(eta, np.nan) if known is None else y - known[0]
 
     def curvature(self, eta: Array, y: Array, w: Array, direction: Array) -> Array:
-        inverse = _inverse(eta)
-        assert inverse is not None
-        return inverse @ direction @ inverse
+        known = self._inverse(eta)
+        assert known is not None
+        return known[0] @ direction @ known[0]
+
+    def _inverse(self, matrix: Array) -> tuple[Array, float] | None:
+        """Inverse and log determinant by the Cholesky factor; None where it does not exist."""
+        if self._last is None or self._last[0] is not matrix:
+            factor, failed = lapack.dpotrf(matrix, lower=1, clean=0)
+            if failed:
+                return None
+            log_determinant = 2.0 * float(np.sum(np.log(np.diagonal(factor))))
+            half, failed = lapack.dpotri(factor, lower=1, overwrite_c=1)
+            if failed:
+                return None
+            # LAPACK fills one triangle and leaves the other as it was.
+            np.copyto(half, half.T, where=_above_diagonal(len(half)))
+            self._last = matrix, half, log_determinant
+        return self._last[1:]
 
 
 class GaussianCompositeLoss(_GaussianGraphLoss):
@@ -107,19 +125,6 @@ class GaussianCompositeLoss(_GaussianGraphLoss):
         out = change / d - product * (dd / d**2)
         out[np.diag_indices_from(out)] += -cross / d**2 + quadratic * dd / d**3 + 0.5 * dd / d**2
         return out
-
-
-def _inverse(matrix: Array) -> Array | None:
-    """Inverse of a symmetric matrix by its Cholesky factor; None where it is not positive definite."""
-    factor, failed = lapack.dpotrf(matrix, lower=1, clean=0)
-    if failed:
-        return None
-    half, failed = lapack.dpotri(factor, lower=1)
-    if failed:
-        return None
-    # LAPACK fills one triangle and leaves the other as it was.
-    np.copyto(half, half.T, where=_above_diagonal(len(half)))
-    return half
 
 
 @lru_cache(maxsize=4)
