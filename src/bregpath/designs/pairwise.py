@@ -11,7 +11,7 @@ from bregpath.designs.base import AbstractDesign
 
 __all__ = ["PairwiseDesign"]
 
-MAX_SMALL = 500_000  # coefficients up to which products with all of them are cheap
+MAX_SMALL = 1_000_000  # coefficients up to which products with all of them are cheap
 
 
 class PairwiseDesign(AbstractDesign):
