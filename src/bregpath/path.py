@@ -319,12 +319,13 @@ class Path:
         return plot_path(self, **kwargs)
 
     def __repr__(self) -> str:
-        head = (
-            f"Path of {self.n_features} columns ({self.loss.name}, kappa={self.kappa:g}), "
-            f"{len(self.t)} times, {self.stats.steps} steps"
-        )
+        return self._table_of(f"Path of {self.n_features} columns", "Df", self.df)
+
+    def _table_of(self, what: str, label: str, sizes: Array) -> str:
+        """A few rows of the path, with the sizes of its models."""
+        how = f"({self.loss.name}, kappa={self.kappa:g}), {len(self.t)} times, {self.stats.steps} steps"
         rows = np.unique(np.linspace(0, len(self.t) - 1, 8).round().astype(int))
-        lines = [head, f"{'Df':>6} {'%Dev':>7} {'t':>10}"]
-        lines += [f"{self.df[i]:>6d} {100 * self.deviance_ratio[i]:>7.2f} {self.t[i]:>10.4g}" for i in rows]
+        lines = [f"{what} {how}", f"{label:>6} {'%Dev':>7} {'t':>10}"]
+        lines += [f"{sizes[i]:>6d} {100 * self.deviance_ratio[i]:>7.2f} {self.t[i]:>10.4g}" for i in rows]
         return "\n".join([*lines, str(self.result)])
 

@@ -87,26 +87,14 @@ class GaussianGraph(AbstractGraph):
         random_state: Any = 0,
         progress: bool | None = False,
     ) -> None:
+        super().__init__(
+            stop=stop, gamma=gamma, cv=cv, mask=mask, edge_weights=edge_weights, kappa=kappa, step=step, tol=tol,
+            t_ratio=t_ratio, n_times=n_times, max_sparsity=max_sparsity, screening=screening, stars_beta=stars_beta,
+            n_subsamples=n_subsamples, n_jobs=n_jobs, random_state=random_state, progress=progress,
+        )  # fmt: skip
         self.loss = loss
         self.input = input
         self.n_samples = n_samples
-        self.stop = stop
-        self.gamma = gamma
-        self.cv = cv
-        self.mask = mask
-        self.edge_weights = edge_weights
-        self.kappa = kappa
-        self.step = step
-        self.tol = tol
-        self.t_ratio = t_ratio
-        self.n_times = n_times
-        self.max_sparsity = max_sparsity
-        self.screening = screening
-        self.stars_beta = stars_beta
-        self.n_subsamples = n_subsamples
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.progress = progress
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> GaussianGraph:
         """Trace the path of graphs and choose one.

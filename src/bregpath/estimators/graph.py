@@ -105,8 +105,45 @@ class AbstractGraph(BaseEstimator):
     selection_: Selection | None
     t_: float
     loss: str
-    gamma: float
-    stop: Any
+
+    def __init__(
+        self,
+        *,
+        stop: str | float,
+        gamma: float,
+        cv: Any,
+        mask: Any,
+        edge_weights: Any,
+        kappa: float,
+        step: float | str,
+        tol: float,
+        t_ratio: float,
+        n_times: int,
+        max_sparsity: float | None,
+        screening: bool,
+        stars_beta: float,
+        n_subsamples: int,
+        n_jobs: int | None,
+        random_state: Any,
+        progress: bool | None,
+    ) -> None:
+        self.stop = stop
+        self.gamma = gamma
+        self.cv = cv
+        self.mask = mask
+        self.edge_weights = edge_weights
+        self.kappa = kappa
+        self.step = step
+        self.tol = tol
+        self.t_ratio = t_ratio
+        self.n_times = n_times
+        self.max_sparsity = max_sparsity
+        self.screening = screening
+        self.stars_beta = stars_beta
+        self.n_subsamples = n_subsamples
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.progress = progress
 
     # --- what each model does on its own ---------------------------------------------------------------------
 

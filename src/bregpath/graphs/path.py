@@ -237,11 +237,4 @@ class GraphPath(Path):
         return plot_graph(self.weights(t), self.names, **kwargs)
 
     def __repr__(self) -> str:
-        head = (
-            f"GraphPath of {self.layout.n_nodes} nodes ({self.loss.name}, kappa={self.kappa:g}), "
-            f"{len(self.t)} times, {self.stats.steps} steps"
-        )
-        rows = np.unique(np.linspace(0, len(self.t) - 1, 8).round().astype(int))
-        lines = [head, f"{'Edges':>6} {'%Dev':>7} {'t':>10}"]
-        lines += [f"{self.n_edges[i]:>6d} {100 * self.deviance_ratio[i]:>7.2f} {self.t[i]:>10.4g}" for i in rows]
-        return "\n".join([*lines, str(self.result)])
+        return self._table_of(f"GraphPath of {self.layout.n_nodes} nodes", "Edges", self.n_edges)
