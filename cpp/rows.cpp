@@ -199,8 +199,8 @@ double GraphRows::gradient(const Index& index, const double* alpha, const double
             const long at = plan.start[d], first = node.first * n + i;
             Data data = node.data;
             data.y += i, data.w += i;
-            value += k_->gradient(columns_of(plan.features[d], i, rows), data, alpha + node.first, &packed_[at],
-                                  eta + first, r + first, &part_[at], want_value);
+            value += k_->gradient(columns_of(plan.features[d], i, rows), data, alpha + node.first, packed_.data() + at,
+                                  eta + first, r + first, part_.data() + at, want_value);
             for (long c = at; c < plan.start[d + 1]; ++c) g_[c] += part_[c];
         }
     }
@@ -215,7 +215,7 @@ void GraphRows::predict(const Index& index, const double* alpha, const double* b
         const long rows = std::min(together_, n - i);
         for (size_t d = 0; d < nodes_.size(); ++d)
             k_->predict(columns_of(plan.features[d], i, rows), nodes_[d].data, alpha + nodes_[d].first,
-                        &packed_[plan.start[d]], eta + nodes_[d].first * n + i);
+                        packed_.data() + plan.start[d], eta + nodes_[d].first * n + i);
     }
 }
 
@@ -239,7 +239,7 @@ void GraphRows::dots(const Index& index, const double* u, const double* v, doubl
     } else {
         Index everything;
         for (size_t s = 0; s < k; ++s) everything.push_back(int(s));
-        k_->dots(columns_of(everything, 0, n), outputs, u, v, g_.data(), &g_[k * outputs]);
+        k_->dots(columns_of(everything, 0, n), outputs, u, v, g_.data(), g_.data() + k * outputs);
     }
     for (size_t c = 0; c < index.size(); ++c) {
         a[c] = b[c] = 0;
@@ -253,7 +253,7 @@ void GraphRows::dots(const Index& index, const double* u, const double* v, doubl
 // --- curvature of graphs -----------------------------------------------------------------------------------------
 
 void GraphRows::bend_at(const double* eta) {
-    for (const Node& node : nodes_) k_->curvature(node.data, n, eta + node.first * n, &h_[node.first * n]);
+    for (const Node& node : nodes_) k_->curvature(node.data, n, eta + node.first * n, h_.data() + node.first * n);
     if (!has_grams()) return;
     grams_.assign(nodes_.size(), {});
     gram_slot_.assign(nodes_.size() * size_t(features_.k), -1);
@@ -267,10 +267,10 @@ void GraphRows::bend(const Index& index, const double* v0, const double* v, doub
     for (size_t d = 0; d < nodes_.size(); ++d) {
         const long first = nodes_[d].first, at = plan.start[d];
         if (has_grams())
-            bend_node(int(d), plan, v0[first], &packed_[at], &g_[at], g0 + first);
+            bend_node(int(d), plan, v0[first], packed_.data() + at, g_.data() + at, g0 + first);
         else
-            k_->bend(columns_of(plan.features[d], 0, n), nodes_[d].data, &h_[first * n], v0 + first, &packed_[at],
-                     &u_[first * n], &g_[at], g0 + first);
+            k_->bend(columns_of(plan.features[d], 0, n), nodes_[d].data, h_.data() + first * n, v0 + first, packed_.data() + at,
+                     u_.data() + first * n, g_.data() + at, g0 + first);
     }
     unpack(plan, g_, g);
 }
@@ -281,7 +281,7 @@ void GraphRows::bend_rows(const Index& index, const double* v0, const double* v,
         for (long i = 0; i < size; ++i) u[i] *= h_[i];
         return;
     }
-    for (const Node& node : nodes_) k_->bend_rows(node.data, n, &h_[node.first * n], u + node.first * n);
+    for (const Node& node : nodes_) k_->bend_rows(node.data, n, h_.data() + node.first * n, u + node.first * n);
 }
 
 // Add features to the Gram matrix of a node: a few at a time, against those that are there already.
@@ -299,7 +299,7 @@ void GraphRows::extend_gram(int d, const std::vector<int>& features) {
         for (size_t i = 0; i < old; ++i) std::copy_n(&gram.matrix[i * gram.room], old, &larger[i * room]);
         gram.matrix.swap(larger), gram.room = room;
     }
-    const double* h = &h_[size_t(d) * n];
+    const double* h = h_.data() + size_t(d) * n;
     for (size_t begin = 0; begin < added.size(); begin += kTogether) {
         const size_t count = std::min(kTogether, added.size() - begin), old = gram.used.size();
         weighted_.resize(count * n), vectors_.clear(), pointers_.clear();
