@@ -326,6 +326,10 @@ void sparse_rmatvec(const Columns& x, const double* r, double* g) {
     }
 }
 
+void clear(double* x, long size) {
+    if (size > 0) std::memset(x, 0, sizeof(double) * size);  // without columns there may be no array
+}
+
 // --- the table -----------------------------------------------------------------------------------------------
 
 void start_rows(const Data& d, long n, long i0, long m, const double* alpha, double* eta) {
@@ -342,7 +346,7 @@ double gradient(const Columns& x, const Data& d, const double* alpha, const doub
     const long n = x.n;
     const long rows = rows_per_block(x.k);
     double value = 0.0;
-    if (x.k > 0) std::memset(g, 0, sizeof(double) * d.q * x.k);
+    clear(g, long(d.q) * x.k);
     if (!x.dense) {
         start_rows(d, n, 0, n, alpha, eta);
         for (int l = 0; l < d.q; ++l) sparse_matvec(x, beta + l * x.k, eta + l * n);
@@ -422,7 +426,7 @@ void bend(const Columns& x, const Data& d, const double* h, const double* v0, co
     const long n = x.n;
     const Data plain{d.loss, d.parameter, d.q, d.y, d.w, nullptr};
     const long rows = x.dense ? rows_per_block(x.k) : n;
-    std::memset(g, 0, sizeof(double) * d.q * x.k);
+    clear(g, long(d.q) * x.k);
     for (long i = 0; i < n; i += rows) {
         const long m = n - i < rows ? n - i : rows;
         start_rows(plain, n, i, m, v0, u);
@@ -452,8 +456,8 @@ void dots(const Columns& x, int q, const double* u, const double* v, double* a, 
         return;
     }
     const long rows = rows_per_block(x.k);
-    std::memset(a, 0, sizeof(double) * q * x.k);
-    std::memset(b, 0, sizeof(double) * q * x.k);
+    clear(a, long(q) * x.k);
+    clear(b, long(q) * x.k);
     for (long i = 0; i < x.n; i += rows) {
         const long m = x.n - i < rows ? x.n - i : rows;
         for (int l = 0; l < q; ++l)
@@ -481,7 +485,7 @@ void add_tile(const double* const* x, const double* const* u, long i0, long m, d
 
 void cross(const double* const* x, int k, const double* const* u, int q, long n, double* out) {
     constexpr long rows = 256;
-    std::memset(out, 0, sizeof(double) * k * q);
+    clear(out, long(k) * q);
     for (long i = 0; i < n; i += rows) {
         const long m = n - i < rows ? n - i : rows;
         int l = 0;
