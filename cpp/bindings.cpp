@@ -100,7 +100,8 @@ class PyStepper {
               std::optional<Vector> gram_mean, std::optional<Vector> gram_target, double y_mean, double y_square,
               std::optional<nb::callable> evaluate, std::optional<nb::callable> bend, std::optional<IndexMatrix> source,
               std::optional<IndexMatrix> target, std::optional<Index64> node_states, bool linear_stages)
-        : gram_array_(gram), gram_mean_(gram_mean), gram_target_(gram_target), y_(y), w_(w), dense_(dense), values_(values), indices_(indices) {
+        : gram_array_(gram), gram_mean_(gram_mean), gram_target_(gram_target), y_(y), w_(w), dense_(dense),
+          values_(values), indices_(indices) {
         if (evaluate && bend) user_evaluate = *evaluate, user_bend = *bend;
         n_ = long(w.shape(0)), m_ = int(weights.shape(0)), q_ = int(weights.shape(1));
         require(lower.shape(0) == weights.shape(0) && lower.shape(1) == weights.shape(1), "lower has a wrong shape");
@@ -139,8 +140,9 @@ class PyStepper {
 
     // Up to max_steps steps from the given knot. The outputs have room for max_steps + 1 knots; row 0 is filled by
     // the caller. Without keep_rows the arrays over rows (R, residual) hold the last knot only.
-    nb::tuple advance(double t, double value, double h, double rate, int age, Matrix z, Matrix slope, Vector alpha, Vector alpha_slope,
-                      Matrix R, Matrix residual, Matrix direction, Matrix frozen, double frozen_t, double until, int max_steps, bool keep_rows,
+    nb::tuple advance(double t, double value, double h, double rate, int age, Matrix z, Matrix slope, Vector alpha,
+                      Vector alpha_slope, Matrix R, Matrix residual, Matrix direction, Matrix frozen, double frozen_t,
+                      double until, int max_steps, bool keep_rows,
                       Out out_t, Out out_value, Out out_h, Out out_reach, Out out_counts, Out out_alpha,
                       Out out_alpha_slope, Out out_z, Out out_slope, Out out_direction, Out out_R, Out out_residual,
                       Out out_frozen) {

@@ -269,8 +269,8 @@ void GraphRows::bend(const Index& index, const double* v0, const double* v, doub
         if (has_grams())
             bend_node(int(d), plan, v0[first], packed_.data() + at, g_.data() + at, g0 + first);
         else
-            k_->bend(columns_of(plan.features[d], 0, n), nodes_[d].data, h_.data() + first * n, v0 + first, packed_.data() + at,
-                     u_.data() + first * n, g_.data() + at, g0 + first);
+            k_->bend(columns_of(plan.features[d], 0, n), nodes_[d].data, h_.data() + first * n, v0 + first,
+                     packed_.data() + at, u_.data() + first * n, g_.data() + at, g0 + first);
     }
     unpack(plan, g_, g);
 }

@@ -10,7 +10,8 @@ namespace bregpath {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kRateShare = 0.05, kEntryShare = 0.05, kFreezeGrowth = 1.2, kSafety = 0.8, kRateMargin = 1.15, kRounding = 1e-12;
+constexpr double kRateShare = 0.05, kEntryShare = 0.05, kFreezeGrowth = 1.2, kSafety = 0.8, kRateMargin = 1.15;
+constexpr double kRounding = 1e-12;
 constexpr long kEntryFloor = 500;
 constexpr int kMaxStages = 200, kRateSteps = 5, kBisections = 60;
 
@@ -171,7 +172,8 @@ void Penalty::close(std::vector<char>& columns) const {
 Stepper::Stepper(const Kernels* kernels, std::unique_ptr<Rows> rows, Penalty penalty, double kappa, bool fit_intercept,
                  double fixed_step, double tol, bool linear_stages)
     : k_(kernels), rows_(std::move(rows)), penalty_(std::move(penalty)), kappa_(kappa), fixed_(fixed_step), tol_(tol),
-      intercept_(fit_intercept), linear_(linear_stages && fixed_step == 0), n_(rows_->n), m_(penalty_.m), q_(penalty_.q), a_count_(rows_->n_alpha) {
+      intercept_(fit_intercept), linear_(linear_stages && fixed_step == 0), n_(rows_->n), m_(penalty_.m),
+      q_(penalty_.q), a_count_(rows_->n_alpha) {
     const size_t size = rows_->size, cols = size_t(m_) * q_;
     penalty_.prepare();
     for (int j = 0; j < m_; ++j) everything_.push_back(j);
@@ -180,7 +182,8 @@ Stepper::Stepper(const Kernels* kernels, std::unique_ptr<Rows> rows, Penalty pen
     for (auto* v : {&state.z, &state.slope, &state.direction, &next_.z, &next_.slope, &next_.direction, &entry_now_,
                     &entry_then_, &moved_, &beta_, &g_, &v_, &a_, &b_, &z_live_, &slope_live_, &z1_, &z2_})
         v->assign(cols, 0.0);
-    for (auto* v : {&state.R, &state.residual, &state.eta, &next_.R, &next_.residual, &next_.eta, &r_, &dR_, &R1_, &R2_})
+    for (auto* v : {&state.R, &state.residual, &state.eta, &next_.R, &next_.residual, &next_.eta, &r_, &dR_, &R1_,
+                    &R2_})
         v->assign(size, 0.0);
     if (linear_) {
         frozen.assign(size, 0.0);
@@ -311,7 +314,8 @@ void Stepper::update_rows() {
     }
 }
 
-// Loss and slopes of the live columns and the intercept (into g_, negated, and `slope`); rows only without a Gram matrix.
+// Loss and slopes of the live columns and the intercept (into g_, negated, and `slope`); rows only without a Gram
+// matrix.
 double Stepper::evaluate(const std::vector<int>& live, const double* alpha, const double* beta, double* eta, double* r,
                          double* slope, bool want_value) {
     if (!gram_.matrix) {
