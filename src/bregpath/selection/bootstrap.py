@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
-from bregpath import _frames, _validation
+from bregpath import _validation
 from bregpath._typing import Array, BoolArray, IntArray
 from bregpath.flow.stop import Result
 from bregpath.path import Path
+from bregpath.selection._again import read_again
 from bregpath.trace import trace_path
 
 if TYPE_CHECKING:
@@ -61,22 +62,12 @@ class RowTracer:
     @classmethod
     def like(cls, path: Path, X: Any, y: Any, options: dict[str, Any]) -> RowTracer:
         """A tracer of replicates of ``path``, which `trace_path` made of the same arguments."""
-        y = _frames.series_to_numpy(np.ravel(y) if np.ndim(y) == 2 and np.shape(y)[1] == 1 else y)
-        weights, offset = options.get("sample_weight"), options.get("offset")
+        again, weights = read_again(path, X, y, options), options.get("sample_weight")
+        n = len(again.y)
         if weights is not None:
-            weights = _validation.check_weights(weights, len(y)) * len(y)
-        if offset is not None:
-            offset = _validation.check_offset(offset, len(y), path.n_outputs)
-        once = ("sample_weight", "offset", "t", "t_ratio", "n_times", "stop", "progress")
-        rest = {key: value for key, value in options.items() if key not in once}
-        if path.encoder is not None and path.encoder.has_categories and rest.get("groups") is None:
-            rest["groups"] = path.encoder.groups
-            rest["penalty"] = "group" if rest.get("penalty", "l1") == "l1" else rest["penalty"]
-        matrix = path.encode(X)
-        if _validation.is_sparse(matrix):
-            matrix = matrix.tocsr()  # rows are picked
-        labels = None if path.loss.classes is None else np.unique(y, return_inverse=True)[1].ravel()
-        return cls(matrix, y, weights, offset, labels, rest)
+            weights = _validation.check_weights(weights, n) * n
+        labels = None if path.loss.classes is None else np.unique(again.y, return_inverse=True)[1].ravel()
+        return cls(again.X, again.y, weights, again.offset, labels, again.options)
 
     @property
     def rows(self) -> IntArray:

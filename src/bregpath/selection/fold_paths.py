@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from bregpath import _frames, _validation
+from bregpath import _validation
 from bregpath._typing import Array, IntArray
 from bregpath.flow.stop import Result
 from bregpath.losses import AbstractLoss
 from bregpath.path import Path
+from bregpath.selection._again import read_again
 from bregpath.selection._scores import Rows, Scorer
 from bregpath.trace import trace_path
 
@@ -41,25 +42,13 @@ class Data:
     @classmethod
     def prepare(cls, path: Path, X: Any, y: Any, options: dict[str, Any]) -> Data:
         """The data of a path on all rows, which `trace_path` made of the same arguments."""
-        y = _frames.series_to_numpy(np.ravel(y) if np.ndim(y) == 2 and np.shape(y)[1] == 1 else y)
-        n = len(y)
-        w = options.get("sample_weight")
+        again, w = read_again(path, X, y, options), options.get("sample_weight")
+        n = len(again.y)
         weights = np.ones(n) if w is None else _validation.check_weights(w, n) * n
         loss = copy(path.loss)  # encoding stores the classes on the loss; the one of the path stays as it is
-        coded = loss.encode(y, weights / n)
-        offset = options.get("offset")
-        if offset is not None:
-            offset = _validation.check_offset(offset, n, path.n_outputs)
-        left_out = ("sample_weight", "offset", "t", "t_ratio", "n_times", "stop", "progress")
-        rest = {key: value for key, value in options.items() if key not in left_out}
-        if path.encoder is not None and path.encoder.has_categories and rest.get("groups") is None:
-            rest["groups"] = path.encoder.groups
-            rest["penalty"] = "group" if rest.get("penalty", "l1") == "l1" else rest["penalty"]
-        matrix = path.encode(X)
-        if _validation.is_sparse(matrix):
-            matrix = matrix.tocsr()  # rows are picked
+        coded = loss.encode(again.y, weights / n)
         unit = path.units.y_unit if loss.has_units else 1.0
-        return cls(matrix, y, coded, weights, offset, w is not None, loss, unit, rest)
+        return cls(again.X, again.y, coded, weights, again.offset, w is not None, loss, unit, again.options)
 
     def rows(self, rows: IntArray) -> Rows:
         """What a score needs of some rows."""
