@@ -38,7 +38,7 @@ def golden(name: str) -> dict[str, Any]:
     return json.loads((GOLDEN / f"{name}.json").read_text())
 
 
-def check_plain_states(problem: Problem, case: dict[str, Any], start: str) -> None:
+def assert_plain_states(problem: Problem, case: dict[str, Any], start: str) -> None:
     """States after 1, 10, 100 and 1000 steps of the plain iteration, to 1e-10, in one of the golden cases."""
     flow = GLBI(problem, case["delta"], 0.01)
     flow.start()

@@ -11,7 +11,7 @@ from bregpath.designs import DenseDesign
 from bregpath.flow.problem import Problem
 from bregpath.losses import as_loss
 from bregpath.penalties import build_penalty
-from tests.helpers import check_plain_states, golden
+from tests.helpers import assert_plain_states, golden
 
 MODELS = {"linear": "gaussian", "logistic": "logistic", "poisson": "poisson", "multinomial": "multinomial"}
 FAMILIES = {"gaussian": "gaussian", "binomial": "logistic", "poisson": "poisson", "multinomial": "multinomial"}
@@ -48,7 +48,7 @@ def test_plain_iteration(file: str, name: str, start: str) -> None:
     content = golden(file)
     case = content["cases"][name]
     problem = plain_problem(file.removeprefix("plain_"), name, case, content["data"])
-    check_plain_states(problem, case, start)
+    assert_plain_states(problem, case, start)
 
 
 @pytest.mark.parametrize(("file", "name"), cases_of("libra_gaussian", "libra_binomial"))

@@ -203,8 +203,7 @@ class Path:
         return columns[kept], times[kept] / self.units.y_unit, entered[kept]
 
     @cached_property
-    def _first_entries(self) -> Array:
-        """Time of the first entry of every column."""
+    def entry_times(self) -> Array:
         out = np.full(self.n_features, np.inf)
         columns, times, entered = self._events
         for j, time in zip(columns[entered][::-1], times[entered][::-1], strict=True):
@@ -214,20 +213,11 @@ class Path:
         return out
 
     @cached_property
-    def _last_exits(self) -> Array:
-        """Time at which every column left for good."""
+    def exit_times(self) -> Array:
         out = np.full(self.n_features, np.inf)
         for j, time, entered in zip(*self._events, strict=True):
             out[j] = np.inf if entered else time
         return out
-
-    @property
-    def entry_times(self) -> Array:
-        return self._first_entries
-
-    @property
-    def exit_times(self) -> Array:
-        return self._last_exits
 
     def to_frame(self) -> pd.DataFrame:
         """One row a time: t, df, deviance ratio, intercept(s), and the columns that were ever active (needs pandas)."""

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from bregpath.flow.glbi import GLBI
 from bregpath.flow.problem import Problem
 from bregpath.graphs.problems import all_pairs, field_ends, field_problem, gaussian_problem, ising_problem
-from tests.helpers import check_plain_states, golden
+from tests.helpers import assert_plain_states, golden
 
 PLAIN = [
     ("plain_ising_composite", "l1"),
@@ -46,7 +46,7 @@ def plain_problem(file: str, name: str, kappa: float) -> Problem:
 @pytest.mark.parametrize(("file", "name"), PLAIN)
 def test_plain_iteration(file, name, start):
     case = golden(file)["cases"][name]
-    check_plain_states(plain_problem(file, name, case["kappa"]), case, start)
+    assert_plain_states(plain_problem(file, name, case["kappa"]), case, start)
 
 
 @pytest.mark.parametrize("name", ["grid", "grid_noint"])
@@ -57,7 +57,7 @@ def test_libra_ising(name):
     X = np.array(content["data"][case["data"]]["X"], dtype=float)
     n, p = X.shape
     problem = ising_problem(X, uniform(n), np.ones((p, p)), 10.0, "composite", case["params"]["intercept"])
-    compare_with_libra(problem, case, "a0")
+    assert_like_libra(problem, case, "a0")
 
 
 @pytest.mark.parametrize("name", ["circulant", "sample"])
@@ -66,10 +66,10 @@ def test_libra_ggm(name):
     content = golden("libra_ggm")
     case = content["cases"][name]
     S = np.array(content["data"][case["data"]]["S"])
-    compare_with_libra(gaussian_problem(S, np.ones_like(S), 10.0, "composite"), case, "diag")
+    assert_like_libra(gaussian_problem(S, np.ones_like(S), 10.0, "composite"), case, "diag")
 
 
-def compare_with_libra(problem: Problem, case: dict, alpha_name: str) -> None:
+def assert_like_libra(problem: Problem, case: dict, alpha_name: str) -> None:
     step, times = case["params"]["alpha"], np.array(case["t"])
     flow = GLBI(problem, step, 0.01)
     flow.start()
