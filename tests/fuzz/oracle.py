@@ -1,0 +1,339 @@
+"""The dynamics integrated by other means: nothing of bregpath is imported here.
+
+The intercept is a column of ones that is never penalised, so all of it is one line,
+
+    u' = -A' r(eta),      eta = offset + A theta,      theta = kappa shrink(u),
+
+handed to LSODA with tight tolerances. Between two *events* (a coefficient or group enters, leaves or meets a limit; a
+row passes the bend of the Huber loss) the right side is smooth. Each stretch is integrated with its *pieces* held
+fixed, cut where they change, and the next one begun there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.integrate import LSODA
+from scipy.optimize import brentq
+
+__all__ = ["NotUnique", "Oracle"]
+
+Array = np.ndarray
+RTOL, ATOL = 1e-9, 1e-11
+HUBER_BEND = 1.345
+FLOOR = 1e-6  # of kappa: smaller coefficients do not measure an error
+
+
+class NotUnique(Exception):
+    """The unpenalised start of the path is not unique (or not finite), so neither is the path."""
+
+
+# --- losses: d loss / d eta (n, q), and its derivative (n, q, q) -----------------------------------------------
+
+
+def _softmax(eta: Array) -> Array:
+    p = np.exp(eta - eta.max(axis=1)[:, None])
+    return p / p.sum(axis=1)[:, None]
+
+
+RESIDUALS: dict[str, Callable[[Array, Array], Array]] = {
+    "gaussian": lambda eta, y: eta - y[:, None],
+    "logistic": lambda eta, y: 0.5 + 0.5 * np.tanh(0.5 * eta) - y[:, None],
+    "multinomial": lambda eta, y: _softmax(eta) - (y[:, None] == np.arange(eta.shape[1])),
+    "poisson": lambda eta, y: np.exp(eta) - y[:, None],
+    "huber": lambda eta, y: np.clip(eta - y[:, None], -HUBER_BEND, HUBER_BEND),
+}
+CURVATURES: dict[str, Callable[[Array, Array], Array]] = {
+    "gaussian": lambda eta, y: np.ones((*eta.shape, 1)),
+    "logistic": lambda eta, y: 0.25 / np.cosh(0.5 * eta[:, :, None]) ** 2,
+    "multinomial": lambda eta, y: _softmax(eta)[:, :, None] * (np.eye(eta.shape[1]) - _softmax(eta)[:, None, :]),
+    "poisson": lambda eta, y: np.exp(eta)[:, :, None],
+    "huber": lambda eta, y: 1.0 * (np.abs(eta - y[:, None]) <= HUBER_BEND)[:, :, None],
+}
+
+
+def _deviation(y: Array, w: Array) -> float:
+    return float(np.sqrt(w @ (y - w @ y) ** 2))
+
+
+def _median(y: Array, w: Array) -> float:
+    order = np.argsort(y)
+    y, below = y[order], np.cumsum(w[order])
+    return 0.5 * (y[np.argmax(below >= 0.5 - 1e-12)] + y[np.argmax(below >= min(0.5 + 1e-12, below[-1]))])
+
+
+def _robust(y: Array, w: Array) -> float:
+    spread = 1.4826 * _median(np.abs(y - _median(y, w)), w)
+    return spread if spread > 1e-12 * np.abs(y).max() else _deviation(y, w)
+
+
+UNITS = {"gaussian": _deviation, "huber": _robust}
+
+
+class Oracle:
+    """The exact path of a regression; the arguments are those of ``bregpath.trace_path``, as plain arrays."""
+
+    def __init__(
+        self,
+        X: Array,
+        y: Array,
+        *,
+        loss: str = "gaussian",
+        penalty: str = "l1",
+        groups: Any = None,
+        penalty_factor: Any = None,
+        lower: Any = None,
+        upper: Any = None,
+        kappa: float = 10.0,
+        sample_weight: Any = None,
+        offset: Any = None,
+        fit_intercept: bool = True,
+        standardize: bool | str = True,
+    ) -> None:
+        X = np.asarray(X, dtype=float)
+        n, p = X.shape
+        w = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+        rows = w > 0
+        X, self.w = X[rows], w[rows] / w.sum()
+        y = np.asarray(y)[rows]
+        self.y = np.unique(y, return_inverse=True)[1] if loss in ("logistic", "multinomial") else y.astype(float)
+        self.q = q = int(self.y.max()) + 1 if loss == "multinomial" else 1
+        self.offset = (np.zeros((n, q)) if offset is None else np.zeros((n, q)) + np.reshape(offset, (n, -1)))[rows]
+        self.loss, self.kappa = loss, kappa
+        self._scale(X, fit_intercept, standardize)
+        self._thresholds(p, penalty, groups, penalty_factor, lower, upper)
+        self.start = self._null_model()
+        slope = self._gradient_flow(self.start)
+        self.t0 = self._first_entry(slope)
+        self.u0 = np.where(self.weights == 0, self.start / kappa, self.t0 * slope)
+
+    def _scale(self, X: Array, fit_intercept: bool, standardize: bool | str) -> None:
+        """Columns and response in standard deviations, and the column of the intercept."""
+        mean = self.w @ X
+        deviation = np.sqrt(self.w @ (X - mean) ** 2)
+        constant = deviation <= 1e-13 * np.abs(mean)
+        self.center = mean if fit_intercept and standardize else np.zeros(X.shape[1])
+        self.scale = np.where(constant, 1.0, deviation) if standardize else np.ones(X.shape[1])
+        self.unit = 1.0
+        if standardize is True and self.loss in UNITS:
+            self.unit = UNITS[self.loss](self.y - self.offset[:, 0], self.w)
+            self.y, self.offset = self.y / self.unit, self.offset / self.unit
+        columns = (X - self.center) / self.scale
+        if fit_intercept:  # which says all that a constant column could
+            columns[:, constant] = 0.0
+        self.A = np.column_stack([np.full(len(X), float(fit_intercept)), columns])
+        self.idle = ~self.A.any(axis=0)  # coordinates that cannot do anything
+
+    def _thresholds(self, p: int, penalty: str, groups: Any, factor: Any, lower: Any, upper: Any) -> None:
+        """Weights, limits and group of every coordinate, the intercept first."""
+        factor = np.ones(p) if factor is None else np.asarray(factor, dtype=float)
+        labels = np.arange(p) if groups is None else np.unique(groups, return_inverse=True)[1].ravel()
+        if len(factor) != p:  # one a group
+            factor = factor[labels]
+        if penalty == "group-sqrt":
+            factor = factor * np.sqrt(np.bincount(labels) * self.q)[labels]
+        self.groups = None if penalty == "l1" else np.append(0, labels + 1)
+
+        def table(first: float, rest: Any) -> Array:
+            return np.repeat(np.append(first, np.broadcast_to(rest, p))[:, None], self.q, axis=1).astype(float)
+
+        inside = self.scale / self.unit
+        self.weights = table(0.0, factor)
+        self.lower = table(-np.inf, (-np.inf if lower is None else np.asarray(lower)) * inside)
+        self.upper = table(np.inf, (np.inf if upper is None else np.asarray(upper)) * inside)
+        self.lower[self.idle] = self.upper[self.idle] = 0.0
+        bounded = [np.isfinite(x) & (x != 0) for x in (self.lower, self.upper)]
+        self.has_box = bool(np.any(bounded))
+
+    # --- the mirror map --------------------------------------------------------------------------------------
+
+    def shrink(self, u: Array) -> Array:
+        """Coefficients at ``u``, in units of the integration."""
+        if self.groups is None:
+            soft = np.sign(u) * np.maximum(np.abs(u) - self.weights, 0)
+            return np.clip(self.kappa * soft, self.lower, self.upper)
+        u, norms = self._signed(u), self._norms(self._signed(u))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shares = np.where(self.weights == 0, 1.0, np.where(norms > self.weights, 1 - self.weights / norms, 0.0))
+        theta = self.kappa * shares * u
+        beyond = (theta < self.lower) | (theta > self.upper)
+        for g in np.unique(self.groups[beyond.any(axis=1)]):
+            theta[self.groups == g] = self._in_box(u, self.groups == g)
+        return theta
+
+    def _in_box(self, u: Array, group: Array) -> Array:
+        """``b = clip(u r / (r + w))`` where r is the norm of b itself: near r = 0 the norm exceeds r."""
+        u, w, lower, upper = u[group], float(self.weights[group][0, 0]), self.lower[group], self.upper[group]
+        if w == 0:
+            return np.clip(self.kappa * u, lower, upper)
+        parts = list(zip(u.ravel().tolist(), lower.ravel().tolist(), upper.ravel().tolist(), strict=True))
+
+        def excess(r: float) -> float:
+            share = self.kappa * r / (r + w)
+            return math.hypot(*(min(max(share * x, a), b) for x, a, b in parts)) / (self.kappa * r) - 1
+
+        longest = float(np.linalg.norm(u)) - w
+        r = brentq(excess, 1e-9 * longest, longest, xtol=1e-15)
+        return np.clip(self.kappa * r / (r + w) * u, lower, upper)
+
+    def _signed(self, u: Array) -> Array:
+        """``u`` without the signs that limits of zero forbid."""
+        return np.where(((self.lower == 0) & (u < 0)) | ((self.upper == 0) & (u > 0)), 0.0, u)
+
+    def _norms(self, u: Array) -> Array:
+        return np.sqrt(np.bincount(self.groups, weights=np.sum(u * u, axis=1)))[self.groups][:, None]
+
+    # --- pieces: where the right side is smooth ----------------------------------------------------------------
+
+    def _pieces(self, u: Array) -> tuple[Array, Array]:
+        """What each coordinate does (0: rests; 1, -1: moves; 2, -2: at a limit), and which rows are bent."""
+        theta = self.shrink(u)
+        if self.groups is None:
+            moves = np.where(self.weights == 0, 1.0, np.sign(theta))
+        else:
+            signed = self._signed(u)
+            moves = 1.0 * ((self._norms(signed) > self.weights) & (signed != 0) | (self.weights == 0))
+        limits = 1.0 * (theta >= self.upper) - 1.0 * (theta <= self.lower)
+        pieces = np.where(limits != 0, 2 * limits, moves)
+        pieces[(self.upper == 0) & (self.lower == 0)] = 0
+        bent = np.zeros(0)
+        if self.loss == "huber":
+            distance = (self.offset + self.A @ theta)[:, 0] - self.y
+            bent = np.sign(distance) * (np.abs(distance) > HUBER_BEND)
+        return pieces, bent
+
+    def _smooth(self, u: Array, pieces: Array) -> tuple[Array, Array]:
+        """`shrink` as long as the pieces stay what they are, and smooth beyond; with its derivative."""
+        moves = np.abs(pieces) == 1
+        theta = np.where(pieces == 2, self.upper, np.where(pieces == -2, self.lower, 0.0))
+        if self.groups is None:
+            theta[moves] = self.kappa * (u[moves] - pieces[moves] * self.weights[moves])
+            return theta, self.kappa * np.diag(moves.ravel() * 1.0)
+        # b = u r / (r + w) where it moves; the norm r of its group obeys C / r^2 + S / (r + w)^2 = 1.
+        shrunk = moves & (self.weights > 0)
+        v, w = np.where(moves, u, 0.0), np.where(shrunk, self.weights, 1.0)
+        S = np.where(shrunk, self._norms(v) ** 2, 4.0)
+        C = np.where(shrunk, (self._norms(theta) / self.kappa) ** 2, 0.0)
+        r = np.maximum(np.sqrt(C), np.sqrt(S) - w)
+        for _ in range(50 if C.any() else 0):  # Newton's method from the left of the root of a convex function
+            move = (C / r**2 + S / (r + w) ** 2 - 1) / (2 * C / r**3 + 2 * S / (r + w) ** 3)
+            r = r + move
+            if np.max(np.abs(move)) <= 1e-15:
+                break
+        share = np.where(shrunk, r / (r + w), 1.0 * moves)
+        theta = np.where(moves, self.kappa * share * v, theta)
+        fall = 2 * (C * ((r + w) / r) ** 3 if C.any() else 0.0) + 2 * S
+        pull = np.where(shrunk, w / (r + w) * 2 * v / fall, 0.0)
+        labels = np.repeat(self.groups, self.q)
+        same = labels[:, None] == labels
+        return theta, self.kappa * (np.diag(share.ravel()) + same * np.outer(v.ravel(), pull.ravel()))
+
+    def _gradient_flow(self, theta: Array, bent: Array | None = None) -> Array:
+        """``u'`` at coefficients; rows of the Huber loss stay ``bent`` as they are."""
+        eta = self.offset + self.A @ theta
+        if bent is not None and len(bent):
+            r = np.where(bent == 0, eta[:, 0] - self.y, HUBER_BEND * bent)[:, None]
+        else:
+            r = RESIDUALS[self.loss](eta, self.y)
+        return -self.A.T @ (self.w[:, None] * r)
+
+    def _hessian(self, B: Array, theta: Array, bent: Array | None = None) -> Array:
+        """Second derivative over the coordinates of some columns."""
+        size = B.shape[1] * self.q
+        bend = CURVATURES[self.loss](self.offset + self.A @ theta, self.y)
+        if bent is not None and len(bent):
+            bend = 1.0 * (bent == 0)[:, None, None]
+        weighted = (self.w[:, None, None] * bend)[:, None, :, :] * B[:, :, None, None]
+        return np.einsum("nikl,nj->ikjl", weighted, B, optimize=True).reshape(size, size)
+
+    # --- the start -------------------------------------------------------------------------------------------
+
+    def _null_model(self) -> Array:
+        """Optimum over intercept and free coordinates, by Newton's method with shorter steps where it must."""
+        free = (self.weights[:, 0] == 0) & ~self.idle
+        theta = np.zeros_like(self.weights)
+        gradient = -self._gradient_flow(theta)[free]
+        move = gradient
+        for _ in range(200):
+            hessian = self._hessian(self.A[:, free], theta)
+            move = np.linalg.lstsq(hessian, gradient.ravel(), rcond=1e-11)[0].reshape(gradient.shape)
+            before = theta.copy()
+            for share in 0.5 ** np.arange(40):
+                theta[free] = before[free] - share * move
+                with np.errstate(over="ignore"):
+                    new = -self._gradient_flow(theta)[free]
+                # The slope along the move tells whether it went beyond the minimum, and by how much.
+                if np.isfinite(new).all() and np.vdot(new, move) >= -0.5 * np.vdot(gradient, move):
+                    break
+            gradient = new
+            if np.max(np.abs(theta - before)) <= 1e-15 * (1 + np.max(np.abs(theta))):
+                break
+        hessian = self._hessian(self.A[:, free], theta)
+        curvature = np.linalg.eigvalsh(hessian)
+        # Adding the same to all classes changes nothing; any other flat direction makes the start a choice.
+        flat = len(gradient) if self.loss == "multinomial" else 0
+        if np.max(np.abs(move), initial=0.0) > 1e-9 or np.any(curvature[flat:] < 1e-8):
+            raise NotUnique("The unpenalised part has no unique optimum.")
+        return theta
+
+    def _first_entry(self, slope: Array) -> float:
+        slope = np.where(self.weights == 0, 0.0, self._signed(slope))
+        speed = np.abs(slope) if self.groups is None else np.broadcast_to(self._norms(slope), slope.shape)
+        moves = (speed > 1e-14) & (self.weights > 0)
+        return float(np.min(self.weights[moves] / speed[moves], initial=np.inf))
+
+    # --- the path --------------------------------------------------------------------------------------------
+
+    def solve(self, times: Array) -> tuple[Array, Array]:
+        """Intercepts (T, q) and coefficients (T, p, q) at ascending times, in the units of the data."""
+        theta = np.stack([self.shrink(u) for u in self._integrate(np.asarray(times) * self.unit)])
+        coef = theta[:, 1:] * (self.unit / self.scale[:, None])
+        return theta[:, 0] * self.unit - np.sum(self.center[:, None] * coef, axis=1), coef
+
+    def _integrate(self, times: Array) -> list[Array]:
+        shape = self.u0.shape
+        out = [self.u0 for t in times if t <= self.t0]
+        t, u = self.t0, self.u0
+        while len(out) < len(times):
+            pieces, bent = self._pieces(u)
+
+            def speed(t: float, v: Array) -> Array:
+                return self._gradient_flow(self._smooth(v.reshape(shape), pieces)[0], bent).ravel()
+
+            def slope(t: float, v: Array) -> Array:
+                theta, stretch = self._smooth(v.reshape(shape), pieces)
+                return -self._hessian(self.A, theta, bent) @ stretch
+
+            def changed(v: Array) -> bool:
+                new = self._pieces(v.reshape(shape))
+                return not (np.array_equal(new[0], pieces) and np.array_equal(new[1], bent))
+
+            solver = LSODA(speed, t, u.ravel(), times[-1], rtol=RTOL, atol=ATOL, jac=slope)
+            cut = False
+            while not cut and len(out) < len(times):
+                message = solver.step()
+                if solver.status == "failed":
+                    raise RuntimeError(f"LSODA failed at t={solver.t}: {message}")
+                dense, low, high = solver.dense_output(), solver.t_old, solver.t
+                cut = changed(solver.y)
+                while cut and high - low > 4e-16 * high:
+                    middle = 0.5 * (low + high)
+                    low, high = (low, middle) if changed(dense(middle)) else (middle, high)
+                while len(out) < len(times) and times[len(out)] <= high:
+                    out.append(dense(times[len(out)]).reshape(shape))
+            t, u = high, dense(high).reshape(shape)
+        return out
+
+    def error(self, t: Array, coef: Array) -> Array:
+        """Error of coefficients at times: as ``tol`` means it, relative to the largest coefficient at that time.
+
+        Both in the units in which the path is integrated (standard deviations), and coefficients below a millionth of
+        kappa count as that.
+        """
+        inside = self.scale[:, None] / self.unit
+        exact = self.solve(t)[1] * inside
+        off = np.abs(coef.reshape(exact.shape) * inside - exact).max(axis=(1, 2), initial=0.0)
+        return off / np.maximum(np.abs(exact).max(axis=(1, 2), initial=0.0), FLOOR * self.kappa)
