@@ -217,16 +217,19 @@ class Oracle:
         v, w = np.where(moves, u, 0.0), np.where(shrunk, self.weights, 1.0)
         S = np.where(shrunk, self._norms(v) ** 2, 4.0)
         C = np.where(shrunk, (self._norms(theta) / self.kappa) ** 2, 0.0)
-        r = np.maximum(np.sqrt(C), np.sqrt(S) - w)
-        for _ in range(50 if C.any() else 0):  # Newton's method from the left of the root of a convex function
-            move = (C / r**2 + S / (r + w) ** 2 - 1) / (2 * C / r**3 + 2 * S / (r + w) ** 3)
-            r = r + move
-            if np.max(np.abs(move)) <= 1e-15:
+        r, bounded = np.maximum(np.sqrt(C), np.sqrt(S) - w), C > 0
+        S1, C1, w1 = S[bounded], C[bounded], w[bounded]
+        for _ in range(50):  # Newton's method from the left of the root of a convex function
+            r1 = r[bounded]
+            move = (C1 / r1**2 + S1 / (r1 + w1) ** 2 - 1) / (2 * C1 / r1**3 + 2 * S1 / (r1 + w1) ** 3)
+            r[bounded] += move
+            if np.max(np.abs(move), initial=0.0) <= 1e-15:
                 break
         share = np.where(shrunk, r / (r + w), 1.0 * moves)
         theta = np.where(moves, self.kappa * share * v, theta)
-        fall = 2 * (C * ((r + w) / r) ** 3 if C.any() else 0.0) + 2 * S
-        pull = np.where(shrunk, w / (r + w) * 2 * v / fall, 0.0)
+        ratio = np.ones_like(r)
+        ratio[bounded] = ((r + w) / r)[bounded] ** 3
+        pull = np.where(shrunk, w / (r + w) * v / (C * ratio + S), 0.0)
         labels = np.repeat(self.groups, self.q)
         same = labels[:, None] == labels
         return theta, self.kappa * (np.diag(share.ravel()) + same * np.outer(v.ravel(), pull.ravel()))
