@@ -141,10 +141,11 @@ class PyStepper {
     // Up to max_steps steps from the given knot. The outputs have room for max_steps + 1 knots; row 0 is filled by
     // the caller. Without keep_rows the arrays over rows (R, residual) hold the last knot only.
     nb::tuple advance(double t, double value, double h, double rate, int age, Matrix z, Matrix slope, Vector alpha,
-                      Vector alpha_slope, Matrix R, Matrix residual, Matrix direction, Matrix frozen, double frozen_t,
+                      Vector alpha_slope, Matrix R, Matrix residual, Matrix direction, Vector alpha_direction,
+                      Matrix frozen, double frozen_t,
                       double until, int max_steps, bool keep_rows,
                       Out out_t, Out out_value, Out out_h, Out out_reach, Out out_counts, Out out_alpha,
-                      Out out_alpha_slope, Out out_z, Out out_slope, Out out_direction, Out out_R, Out out_residual,
+                      Out out_alpha_slope, Out out_z, Out out_slope, Out out_direction, Out out_alpha_direction, Out out_R, Out out_residual,
                       Out out_frozen) {
         auto& s = stepper_->state;
         s.t = t, s.value = value, s.h = h, s.rate = rate, s.age = age, s.gradients = 0, s.products = 0;
@@ -155,9 +156,11 @@ class PyStepper {
         from_python(residual.data(), n_, outputs_, s.residual.data());
         std::copy_n(alpha.data(), outputs_, s.alpha.begin());
         std::copy_n(alpha_slope.data(), outputs_, s.alpha_slope.begin());
+        std::copy_n(alpha_direction.data(), outputs_, s.alpha_direction.begin());
         double *pt = out_t.data(), *pv = out_value.data(), *ph = out_h.data(), *pr = out_reach.data();
         double *pc = out_counts.data(), *pa = out_alpha.data(), *pas = out_alpha_slope.data();
         double *pz = out_z.data(), *ps = out_slope.data(), *pd = out_direction.data();
+        double* pad = out_alpha_direction.data();
         double *pR = out_R.data(), *pres = out_residual.data(), *pf = out_frozen.data();
         const bool linear = stepper_->has_linear_stages();
         if (linear && frozen_t > 0) {
@@ -184,6 +187,7 @@ class PyStepper {
                     to_python(s.z.data(), m_, q_, pz + done * cols);
                     to_python(s.slope.data(), m_, q_, ps + done * cols);
                     to_python(s.direction.data(), m_, q_, pd + done * cols);
+                    std::copy_n(s.alpha_direction.begin(), outputs_, pad + done * outputs_);
                     if (keep_rows) {
                         stepper_->update_rows();
                         to_python(s.R.data(), n_, outputs_, pR + done * rows);

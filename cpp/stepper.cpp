@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kRateShare = 0.05, kEntryShare = 0.05, kFreezeGrowth = 1.2, kSafety = 0.8, kRateMargin = 1.15;
-constexpr double kRounding = 1e-12;
+constexpr double kRounding = 1e-12, kNoise = 1e-6;
 constexpr long kEntryFloor = 500;
 constexpr int kMaxStages = 200, kRateSteps = 5, kBisections = 60;
 
@@ -177,7 +177,8 @@ Stepper::Stepper(const Kernels* kernels, std::unique_ptr<Rows> rows, Penalty pen
     const size_t size = rows_->size, cols = size_t(m_) * q_;
     penalty_.prepare();
     for (int j = 0; j < m_; ++j) everything_.push_back(j);
-    for (auto* v : {&state.alpha, &state.alpha_slope, &next_.alpha, &next_.alpha_slope, &alpha1_, &alpha2_, &speed_})
+    for (auto* v : {&state.alpha, &state.alpha_slope, &state.alpha_direction, &next_.alpha, &next_.alpha_slope,
+                    &next_.alpha_direction, &alpha1_, &alpha2_, &speed_})
         v->assign(a_count_, 0.0);
     for (auto* v : {&state.z, &state.slope, &state.direction, &next_.z, &next_.slope, &next_.direction, &entry_now_,
                     &entry_then_, &moved_, &beta_, &g_, &v_, &a_, &b_, &z_live_, &slope_live_, &z1_, &z2_})
@@ -323,17 +324,15 @@ double Stepper::evaluate(const std::vector<int>& live, const double* alpha, cons
         alpha_slope(r, slope);
         return value;
     }
-    const double a = alpha[0];
     gram_product_live(live, beta, g_.data());
-    double quadratic = 0, linear = 0, mean = 0;
+    double mean = alpha[0] - gram_.y_mean, spread = gram_.y_square;
+    for (size_t c = 0; c < live.size(); ++c) mean += beta[c] * gram_.mean[live[c]];
     for (size_t c = 0; c < live.size(); ++c) {
-        quadratic += beta[c] * g_[c];
-        linear += beta[c] * gram_.target[live[c]];
-        mean += beta[c] * gram_.mean[live[c]];
-        g_[c] += a * gram_.mean[live[c]] - gram_.target[live[c]];
+        spread += beta[c] * (g_[c] - 2 * gram_.target[live[c]]);
+        g_[c] += mean * gram_.mean[live[c]] - gram_.target[live[c]];
     }
-    slope[0] = intercept_ ? -kappa_ * (a + mean - gram_.y_mean) : 0.0;
-    return 0.5 * (gram_.y_square + quadratic + a * a) - linear + a * (mean - gram_.y_mean);
+    slope[0] = intercept_ ? -kappa_ * mean : 0.0;
+    return 0.5 * (spread + mean * mean);
 }
 
 double Stepper::value(const double* alpha, const double* beta) {
@@ -394,8 +393,8 @@ void Stepper::fixed_step() {
     if (above_rounding(next_.value)) {
         std::vector<char> support(m_, 0);
         for (int j : live) support[j] = 1;
-        std::vector<double> direction = state.direction;
-        const double rate = curvature_rate(support, 50, direction);
+        State at = state;
+        const double rate = curvature_rate(support, 50, at);
         const double largest = 2.0 / (kappa_ * rate);
         if (h >= 0.999 * largest || !std::isfinite(rate)) throw Unstable{state.t, largest};
     }
@@ -403,7 +402,7 @@ void Stepper::fixed_step() {
     next_.rate = state.rate, next_.age = state.age;
     next_.gradients = state.gradients + 1;
     next_.products = state.products + 2 * m_;
-    next_.direction = state.direction;
+    next_.direction = state.direction, next_.alpha_direction = state.alpha_direction;
     commit();
 }
 
@@ -460,16 +459,16 @@ void Stepper::adaptive_step() {
     for (size_t i = 0; i < entry_now_.size(); ++i)
         if (entry_now_[i] < 0) started[i % m_] = 1;
     if (linear_ && state.t >= kFreezeGrowth * frozen_t) set_frozen(state.eta, state.t);
-    next_.direction = state.direction;
+    next_.direction = state.direction, next_.alpha_direction = state.alpha_direction;
     next_.rate = state.rate, next_.age = state.age + 1;
     long gradients = state.gradients, products = state.products;
     if (next_.rate == 0 || next_.age >= kRateSteps || has_many_new(started)) {
-        next_.rate = curvature_rate(started, 2, next_.direction);
+        next_.rate = curvature_rate(started, 2, next_);
         next_.age = 0;
         products += 4 * std::count(started.begin(), started.end(), 1);
     }
     const double rate = kappa_ * kRateMargin * next_.rate;
-    double h = state.h, reach = 0;
+    double h = state.h, reach = 0, earlier_rise = kInfinity;
     std::vector<int> live;
     while (true) {
         if (!(h > 1e-13 * state.t)) throw Stalled{state.t};
@@ -493,14 +492,17 @@ void Stepper::adaptive_step() {
             h *= 0.2;
             continue;
         }
-        const double worst = error(h, live);
-        if (!(worst <= 1.0) || next_.value > state.value + kRounding * (std::abs(state.value) + 1e-3)) {
+        const double worst = error(h, live), rise = next_.value - state.value;
+        // A true rise c h^2 - d h falls by more than a factor of four when h is halved; that of rounding does not.
+        const bool is_noise = rise <= kNoise * std::abs(state.value) && rise > 0.25 * earlier_rise;
+        if (!(worst <= 1.0) || (above_rounding(next_.value) && !is_noise)) {
             if (linear_ && frozen_t < state.t) {  // that may be the fault of an old curvature
                 set_frozen(state.eta, state.t);
                 continue;
             }
             const double shorter = std::isfinite(worst) && worst > 0 ? kSafety / std::cbrt(worst) : 0.1;
             h *= std::min(0.5, std::max(0.1, shorter));
+            earlier_rise = above_rounding(next_.value) ? rise : kInfinity;
             continue;
         }
         finish(live, h);
@@ -668,10 +670,14 @@ void Stepper::gram_finish(const std::vector<int>& live, double h) {
     std::copy_n(beta_.begin(), k, pair_.begin());
     std::copy_n(integral1_.begin(), k, pair_.begin() + k);
     gram_product(live, 2, pair_.data(), over_all_.data());
-    const double past = integral1_[k];
+    double mean = next_.alpha[0] - gram_.y_mean, mean_integral = integral1_[k] - h * gram_.y_mean;
+    for (size_t i = 0; i < k; ++i) {
+        mean += pair_[i] * gram_.mean[live[i]];
+        mean_integral += pair_[k + i] * gram_.mean[live[i]];
+    }
     for (int j = 0; j < m_; ++j) {
-        next_.slope[j] = gram_.target[j] - next_.alpha[0] * gram_.mean[j] - over_all_[j];
-        next_.z[j] = state.z[j] + h * gram_.target[j] - past * gram_.mean[j] - over_all_[m_ + j];
+        next_.slope[j] = gram_.target[j] - mean * gram_.mean[j] - over_all_[j];
+        next_.z[j] = state.z[j] + h * gram_.target[j] - mean_integral * gram_.mean[j] - over_all_[m_ + j];
     }
 }
 
@@ -696,14 +702,14 @@ double Stepper::error(double h, const std::vector<int>& live) {
     return worst / (tol_ * std::max(largest, 1e-6 * kappa_));
 }
 
-double Stepper::curvature_rate(std::vector<char> columns, int iterations, std::vector<double>& direction) {
+double Stepper::curvature_rate(std::vector<char> columns, int iterations, State& at) {
     penalty_.close(columns);
     std::vector<int> index;
     for (int j = 0; j < m_; ++j)
         if (columns[j]) index.push_back(j);
     const size_t size = index.size() * q_;
     if (!gram_.matrix && !linear_) rows_->bend_at(state.eta.data());  // else the frozen curvature is that of the stages
-    gather(index, direction, v_);
+    gather(index, at.direction, v_);
     double largest = 1e-3, rate = 0;
     for (size_t i = 0; i < size; ++i) largest = std::max(largest, std::abs(v_[i]));
     for (int l = 0; l < q_; ++l)
@@ -711,7 +717,8 @@ double Stepper::curvature_rate(std::vector<char> columns, int iterations, std::v
             double& v = v_[l * index.size() + c];
             if (v == 0) v = (state.slope[size_t(l) * m_ + index[c]] < 0 ? -0.1 : 0.1) * largest;
         }
-    std::vector<double> v0(a_count_, 0.1 * largest), g0(a_count_);
+    std::vector<double>& v0 = at.alpha_direction;
+    std::vector<double> g0(a_count_);
     for (int k = 0; k < iterations; ++k) {
         const double norm = std::sqrt(norm2(v_, size) + norm2(v0, a_count_));
         if (!(norm > 0)) break;
@@ -720,20 +727,23 @@ double Stepper::curvature_rate(std::vector<char> columns, int iterations, std::v
         if (gram_.matrix) {
             gram_product_live(index, v_.data(), g_.data());
             g0[0] = v0[0];
-            for (size_t i = 0; i < size; ++i) {
-                g_[i] += v0[0] * gram_.mean[index[i]];
-                g0[0] += v_[i] * gram_.mean[index[i]];
-            }
+            for (size_t i = 0; i < size; ++i) g0[0] += v_[i] * gram_.mean[index[i]];
+            for (size_t i = 0; i < size; ++i) g_[i] += g0[0] * gram_.mean[index[i]];
         } else {
             rows_->bend(index, v0.data(), v_.data(), g_.data(), g0.data());
         }
         std::copy_n(g_.begin(), size, v_.begin());
         for (int l = 0; l < a_count_; ++l) v0[l] = intercept_ ? g0[l] : 0.0;
         rate = std::sqrt(norm2(v_, size) + norm2(v0, a_count_));
+        // The intercept too keeps a small share, with the sign that the product gave it, unless that is rounding.
+        largest = 0;
+        for (size_t i = 0; i < size; ++i) largest = std::max(largest, std::abs(v_[i]));
+        for (int l = 0; intercept_ && l < a_count_; ++l)
+            v0[l] = std::copysign(std::max(std::abs(v0[l]), 0.1 * largest), std::abs(v0[l]) > 1e-6 * largest ? v0[l] : 1.0);
     }
-    std::fill(direction.begin(), direction.end(), 0.0);
+    std::fill(at.direction.begin(), at.direction.end(), 0.0);
     for (int l = 0; l < q_; ++l)
-        for (size_t c = 0; c < index.size(); ++c) direction[size_t(l) * m_ + index[c]] = v_[l * index.size() + c];
+        for (size_t c = 0; c < index.size(); ++c) at.direction[size_t(l) * m_ + index[c]] = v_[l * index.size() + c];
     return std::max(rate, 1e-12);
 }
 

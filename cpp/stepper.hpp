@@ -38,19 +38,20 @@ struct Penalty {
 struct State {
     double t = 0, value = 0, h = 0, reach = 0, rate = 0;
     int age = 0;
-    std::vector<double> alpha, alpha_slope, z, slope, R, residual, eta, direction;
+    std::vector<double> alpha, alpha_slope, z, slope, R, residual, eta, direction, alpha_direction;
     // With a Gram matrix the integral of the coefficients stands for R, and eta is not kept.
     double alpha_integral = 0;
     std::vector<double> beta_integral;
     long gradients = 0, products = 0;
 };
 
-// Squared loss only: with the Gram matrix of the columns a gradient costs no pass over the rows.
+// Squared loss only: with the Gram matrix of the columns a gradient costs no pass over the rows. Moments of second
+// order are about the means; see flow/gram.py.
 struct Gram {
-    const double* matrix = nullptr;  // (m, stride) of which m x m is X'WX, or null
+    const double* matrix = nullptr;  // (m, stride) of which m x m are the moments of the columns, or null
     long stride = 0;
     const double* mean = nullptr;    // (m) X'w
-    const double* target = nullptr;  // (m) X'W(y - offset)
+    const double* target = nullptr;  // (m) moments of the columns with y - offset
     double y_mean = 0, y_square = 0;
 };
 
@@ -96,7 +97,8 @@ class Stepper {
                   double* out) const;
     std::vector<int> active(const std::vector<double>& z, std::vector<double>& entry);
     double error(double h, const std::vector<int>& live);
-    double curvature_rate(std::vector<char> columns, int iterations, std::vector<double>& direction);
+    // Power iteration from the direction of a state, which it renews.
+    double curvature_rate(std::vector<char> columns, int iterations, State& at);
     double shorten_to_entry(double h, double slack, std::vector<char>& entering);
     void alpha_slope(const double* residual, double* out) const;
     bool has_many_new(const std::vector<char>& started) const;

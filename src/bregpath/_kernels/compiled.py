@@ -29,19 +29,21 @@ def advance(system: System, knot: Knot, until: float, max_steps: int, keep_rows:
     rows = size if keep_rows else 1
     t, value, h, reach = np.empty((4, size))
     extra = np.zeros((size, 5))  # gradients, products, rate, age, time of the frozen curvature
-    alpha, alpha_slope = np.empty((2, size, q))
+    alpha, alpha_slope, alpha_direction = np.empty((3, size, q))
     z, slope, direction = np.empty((3, size, m, c))
     R, residual = np.empty((2, rows, n, q))
     extra[0, 2:] = knot.rate, knot.age, knot.frozen_t
     frozen = np.empty((rows, *knot.frozen.shape))
     t[0], value[0], h[0], reach[0] = knot.t, knot.value, knot.h, 0.0
     alpha[0], alpha_slope[0], z[0], slope[0] = knot.alpha, knot.alpha_slope, knot.z, knot.slope
-    direction[0], R[0], residual[0], frozen[0] = knot.direction, knot.R, knot.residual, knot.frozen
+    direction[0], alpha_direction[0] = knot.direction, knot.alpha_direction
+    R[0], residual[0], frozen[0] = knot.R, knot.residual, knot.frozen
     done, trouble, largest = _stepper(system).advance(
         knot.t, knot.value, knot.h, knot.rate, knot.age,
-        z[0], slope[0], alpha[0], alpha_slope[0], R[0], residual[0], direction[0], frozen[0], knot.frozen_t,
+        z[0], slope[0], alpha[0], alpha_slope[0], R[0], residual[0], direction[0], alpha_direction[0],
+        frozen[0], knot.frozen_t,
         until, max_steps, keep_rows,
-        t, value, h, reach, extra, alpha, alpha_slope, z, slope, direction, R, residual, frozen,
+        t, value, h, reach, extra, alpha, alpha_slope, z, slope, direction, alpha_direction, R, residual, frozen,
     )  # fmt: skip
     if trouble == "unstable":
         raise UnstableStepError(system.step or 0.0, system.problem.kappa, float(t[done]), largest)
@@ -59,6 +61,7 @@ def advance(system: System, knot: Knot, until: float, max_steps: int, keep_rows:
         value=value[:end],
         h=h[:end],
         direction=direction[:end],
+        alpha_direction=alpha_direction[:end],
         reach=reach[:end],
         gradients=knot.gradients + extra[:end, 0].astype(int),
         products=knot.products + extra[:end, 1].astype(int),

@@ -85,6 +85,7 @@ class GLBI:
             value=self.null_value,
             h=self.step or 0.0,
             direction=np.zeros_like(z[W]),
+            alpha_direction=np.zeros_like(alpha),
         )
         if self.step is None and problem.loss.linear_stages:
             knot = replace(knot, frozen=np.zeros_like(residual))  # at time 0: the first step takes it anew

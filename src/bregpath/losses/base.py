@@ -132,19 +132,34 @@ class UserLoss(AbstractLoss):
             )
         self.loss = loss
         settings = ("n_outputs", "has_units", "curvature_bound", "is_classifier")
-        methods = ("curvature", "encode", "unit", "null", "saturated", "predict")
+        methods = ("encode", "unit", "null", "saturated", "predict")
         for attribute in settings + methods:
             if hasattr(loss, attribute):
                 setattr(self, attribute, getattr(loss, attribute))
 
+    # The object may use `eta` as scratch space, so it gets a copy; it must leave the data alone.
+
     def value(self, eta: Array, y: Array, w: Array) -> float:
-        return float(self.loss.value(eta, y, w))
+        return float(self.loss.value(eta.copy(), _locked(y), _locked(w)))
 
     def gradient(self, eta: Array, y: Array, w: Array) -> Array:
-        return np.asarray(self.loss.gradient(eta, y, w), dtype=float)
+        return np.asarray(self.loss.gradient(eta.copy(), _locked(y), _locked(w)), dtype=float)
+
+    def curvature(self, eta: Array, y: Array, w: Array, direction: Array) -> Array:
+        if not hasattr(self.loss, "curvature"):
+            return super().curvature(eta, y, w, direction)
+        bent = self.loss.curvature(eta.copy(), _locked(y), _locked(w), direction.copy())
+        return np.asarray(bent, dtype=float)
 
     def to_dict(self) -> dict[str, Any]:
         return {"name": "user", "class": type(self.loss).__name__}
+
+
+def _locked(data: Array) -> Array:
+    """A view of an array through which it cannot be changed."""
+    view = data.view()
+    view.flags.writeable = False
+    return view
 
 
 def check_numbers(y: Array) -> Array:
