@@ -11,9 +11,9 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kRateShare = 0.05, kEntryShare = 0.05, kFreezeGrowth = 1.2, kSafety = 0.8, kRateMargin = 1.15;
-constexpr double kRounding = 1e-12, kNoise = 1e-6;
+constexpr double kRounding = 1e-12, kNoise = 1e-6, kMinProgress = 3e-5;
 constexpr long kEntryFloor = 500;
-constexpr int kMaxStages = 200, kRateSteps = 5, kBisections = 60;
+constexpr int kMaxStages = 500, kRateSteps = 5, kBisections = 60;
 
 // Coefficients of the Runge-Kutta-Chebyshev method; see _kernels/chebyshev.py.
 struct Stages {
@@ -476,6 +476,7 @@ void Stepper::adaptive_step() {
         if (stages > kMaxStages) {
             stages = kMaxStages;
             h = (double(stages) * stages - 1) / (1.54 * rate);
+            if (h < kMinProgress * state.t) throw Stalled{state.t};
         }
         reach = std::max(reach, h);
         h = round_down(shorten_to_entry(h, 1.0 / rate, entering));
@@ -685,8 +686,14 @@ void Stepper::gram_finish(const std::vector<int>& live, double h) {
 double Stepper::error(double h, const std::vector<int>& live) {
     const size_t k = live.size();
     penalty_.entry(live, z1_.data(), z2_.data());
-    double worst = 0, largest = 0;
-    for (size_t i = 0; i < k * q_; ++i) largest = std::max(largest, std::abs(beta_[i]));
+    const auto size = [&](const std::vector<double>& beta) {
+        double largest = 0;
+        for (size_t i = 0; i < k * q_; ++i) largest = std::max(largest, std::abs(beta[i]));
+        return largest;
+    };
+    double worst = 0, largest = size(beta_);
+    penalty_.primal(live, z_live_.data(), kappa_, v_.data());
+    largest = 0.5 * (largest + size(v_));
     for (int l = 0; l < q_; ++l)
         for (size_t c = 0; c < k; ++c) {
             const size_t i = l * k + c;

@@ -16,7 +16,7 @@ from bregpath._typing import Array
 
 __all__ = ["MAX_STAGES", "Stages", "longest_step", "stage_coefficients", "stages_needed"]
 
-MAX_STAGES = 200
+MAX_STAGES = 500
 _DAMPING = 2.0 / 13.0
 
 

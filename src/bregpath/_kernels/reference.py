@@ -47,6 +47,7 @@ RATE_SHARE = 0.05  # ... unless more than this share of columns is new
 ENTRY_SHARE = 0.05  # of the active coordinates that may enter in one step ...
 ENTRY_FLOOR = 500  # ... beyond so many: the farther a step looks ahead, the less screening can decide
 FREEZE_GROWTH = 1.2  # of t, for which the curvature of linear stages is kept
+MIN_PROGRESS = 3e-5  # of t in a step with all stages: below it a path would take hours
 ROUNDING = 1e-12  # a rise of the loss below this fraction of it is rounding ...
 NOISE = 1e-6  # ... and one below this, if a shorter step does not lessen it fourfold
 
@@ -233,6 +234,8 @@ def _adaptive_step(system: System, knot: Knot) -> Knot:
         stages = stages_needed(h * scaled_rate)
         if stages > MAX_STAGES:
             stages, h = MAX_STAGES, longest_step(MAX_STAGES, scaled_rate)
+            if h < MIN_PROGRESS * knot.t:
+                raise StepError(f"the curvature allows only steps of {h:.1e} at t={knot.t:g}")
         reach = max(reach, h)
         h, entering = _not_far_beyond_entry(penalty, knot, h, 1.0 / scaled_rate, 0 if linear else ENTRY_FLOOR)
         h = _round_down(h)
@@ -400,12 +403,12 @@ def _arrive(system: System, knot: Knot, h: float, columns: Array, alpha: Array, 
 def _error(system: System, knot: Knot, after: Knot, live: BoolArray, h: float) -> float:
     """Estimated error of the coefficients of a step, as a multiple of the tolerance.
 
-    The tolerance is relative to the largest coefficient. The estimate is that of the RKC code:
-    ``0.8 (y_k - y_{k+1}) + 0.4 h (f_k + f_{k+1})``.
+    The tolerance is relative to the largest coefficient, in the middle of the step. The estimate is that of the RKC
+    code: ``0.8 (y_k - y_{k+1}) + 0.4 h (f_k + f_{k+1})``.
     """
     kappa, penalty = system.problem.kappa, system.penalty
     moving = ((penalty.entry(knot.z) < 0) | (penalty.entry(after.z) < 0)) & live[:, None]
-    largest = float(np.max(np.abs(penalty.primal(after.z, kappa)[live]), initial=0.0))
+    largest = float(np.mean([np.max(np.abs(penalty.primal(z, kappa)[live]), initial=0.0) for z in (knot.z, after.z)]))
     z_error = 0.8 * (knot.z - after.z) + 0.4 * h * (knot.slope + after.slope)
     alpha_error = 0.8 * (knot.alpha - after.alpha) + 0.4 * h * (knot.alpha_slope + after.alpha_slope)
     worst = kappa * float(np.max(np.abs(z_error[moving]), initial=0.0))
