@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "lookout.hpp"
 #include "stepper.hpp"
 
 namespace nb = nanobind;
@@ -99,8 +101,9 @@ class PyStepper {
               std::optional<Vector> scale, std::optional<nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>> gram,
               std::optional<Vector> gram_mean, std::optional<Vector> gram_target, double y_mean, double y_square,
               std::optional<nb::callable> evaluate, std::optional<nb::callable> bend, std::optional<IndexMatrix> source,
-              std::optional<IndexMatrix> target, std::optional<Index64> node_states, bool linear_stages)
-        : gram_array_(gram), gram_mean_(gram_mean), gram_target_(gram_target), y_(y), w_(w), dense_(dense),
+              std::optional<IndexMatrix> target, std::optional<Index64> node_states, bool linear_stages,
+              nb::callable check)
+        : lookout_(std::move(check)), gram_array_(gram), gram_mean_(gram_mean), gram_target_(gram_target), y_(y), w_(w), dense_(dense),
           values_(values), indices_(indices) {
         if (evaluate && bend) user_evaluate = *evaluate, user_bend = *bend;
         n_ = long(w.shape(0)), m_ = int(weights.shape(0)), q_ = int(weights.shape(1));
@@ -139,7 +142,8 @@ class PyStepper {
     }
 
     // Up to max_steps steps from the given knot. The outputs have room for max_steps + 1 knots; row 0 is filled by
-    // the caller. Without keep_rows the arrays over rows (R, residual) hold the last knot only.
+    // the caller. Without keep_rows the arrays over rows (R, residual, frozen) hold the last knot only. Trouble after
+    // the first step ends the block there; a step that was begun has changed nothing.
     nb::tuple advance(double t, double value, double h, double rate, int age, Matrix z, Matrix slope, Vector alpha,
                       Vector alpha_slope, Matrix R, Matrix residual, Matrix direction, Vector alpha_direction,
                       Matrix frozen, double frozen_t,
@@ -147,6 +151,7 @@ class PyStepper {
                       Out out_t, Out out_value, Out out_h, Out out_reach, Out out_counts, Out out_alpha,
                       Out out_alpha_slope, Out out_z, Out out_slope, Out out_direction, Out out_alpha_direction, Out out_R, Out out_residual,
                       Out out_frozen) {
+        stepper_->pause = std::ref(lookout_);
         auto& s = stepper_->state;
         s.t = t, s.value = value, s.h = h, s.rate = rate, s.age = age, s.gradients = 0, s.products = 0;
         from_python(z.data(), m_, q_, s.z.data());
@@ -163,6 +168,7 @@ class PyStepper {
         double* pad = out_alpha_direction.data();
         double *pR = out_R.data(), *pres = out_residual.data(), *pf = out_frozen.data();
         const bool linear = stepper_->has_linear_stages();
+        if (frozen_t == 0) stepper_->frozen_t = 0;  // the first step takes it anew
         if (linear && frozen_t > 0) {
             std::vector<double> inside(s.R.size());
             from_python(frozen.data(), n_, outputs_, inside.data());
@@ -193,18 +199,24 @@ class PyStepper {
                         to_python(s.R.data(), n_, outputs_, pR + done * rows);
                         to_python(s.residual.data(), n_, outputs_, pres + done * rows);
                         if (linear) to_python(stepper_->frozen.data(), n_, outputs_, pf + done * rows);
+                    } else if (linear && stepper_->frozen_t != frozen_t) {
+                        to_python(stepper_->frozen.data(), n_, outputs_, pf);
+                        frozen_t = stepper_->frozen_t;
                     }
                 }
             } catch (const bregpath::Unstable& e) {
                 trouble = "unstable", largest = e.largest;
             } catch (const bregpath::Stalled&) {
                 trouble = "stalled";
+            } catch (const nb::python_error& e) {
+                nb::gil_scoped_acquire gil;
+                if (done == 0 || !e.matches(PyExc_KeyboardInterrupt)) throw;
+                trouble = "interrupted";
             }
             if (!keep_rows) {
                 stepper_->update_rows();
                 to_python(s.R.data(), n_, outputs_, pR);
                 to_python(s.residual.data(), n_, outputs_, pres);
-                if (linear) to_python(stepper_->frozen.data(), n_, outputs_, pf);
             }
         }
         return nb::make_tuple(done, trouble, largest);
@@ -219,6 +231,7 @@ class PyStepper {
         nb::gil_scoped_release nogil;
         std::vector<double> inside(cols);
         for (long t = 0; t < times; ++t) {
+            lookout_(double(n_) * m_);
             from_python(pb + t * cols, m_, q_, inside.data());
             result[t] = stepper_->value(pa + t * outputs_, inside.data());
         }
@@ -330,6 +343,7 @@ class PyStepper {
         return p;
     }
 
+    bregpath::Lookout lookout_;
     std::optional<nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>> gram_array_;
     std::optional<Vector> gram_mean_, gram_target_;
     long n_;
@@ -383,7 +397,7 @@ NB_MODULE(_core, m) {
                       std::optional<Vector>, std::optional<nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>>,
                       std::optional<Vector>, std::optional<Vector>, double, double, std::optional<nb::callable>,
                       std::optional<nb::callable>, std::optional<IndexMatrix>, std::optional<IndexMatrix>,
-                      std::optional<Index64>, bool>(),
+                      std::optional<Index64>, bool, nb::callable>(),
              nb::kw_only(), nb::arg("loss"), nb::arg("parameter"), nb::arg("y"), nb::arg("w"),
              nb::arg("offset").none(), nb::arg("weights"), nb::arg("lower"), nb::arg("upper"),
              nb::arg("groups").none(), nb::arg("kappa"), nb::arg("fit_intercept"), nb::arg("fixed_step"),
@@ -392,7 +406,7 @@ NB_MODULE(_core, m) {
              nb::arg("gram").none(), nb::arg("gram_mean").none(), nb::arg("gram_target").none(), nb::arg("y_mean"),
              nb::arg("y_square"), nb::arg("user_evaluate").none(), nb::arg("user_bend").none(),
              nb::arg("source").none(), nb::arg("target").none(), nb::arg("node_states").none(),
-             nb::arg("linear_stages"))
+             nb::arg("linear_stages"), nb::arg("check"))
         .def("advance", &PyStepper::advance)
         .def("values", &PyStepper::values);
 }

@@ -13,7 +13,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kRateShare = 0.05, kEntryShare = 0.05, kFreezeGrowth = 1.2, kSafety = 0.8, kRateMargin = 1.15;
 constexpr double kRounding = 1e-12, kNoise = 1e-6, kMinProgress = 3e-5;
 constexpr long kEntryFloor = 500;
-constexpr int kMaxStages = 500, kRateSteps = 5, kBisections = 60;
+constexpr int kMaxStages = 500, kRateSteps = 5, kBisections = 60, kMaxAttempts = 200;
 
 // Coefficients of the Runge-Kutta-Chebyshev method; see _kernels/chebyshev.py.
 struct Stages {
@@ -319,6 +319,7 @@ void Stepper::update_rows() {
 // matrix.
 double Stepper::evaluate(const std::vector<int>& live, const double* alpha, const double* beta, double* eta, double* r,
                          double* slope, bool want_value) {
+    pause(gram_.matrix ? double(live.size()) * live.size() : double(rows_->size) * (live.size() + 1));
     if (!gram_.matrix) {
         const double value = rows_->gradient(live, alpha, beta, eta, r, g_.data(), want_value);
         alpha_slope(r, slope);
@@ -470,8 +471,7 @@ void Stepper::adaptive_step() {
     const double rate = kappa_ * kRateMargin * next_.rate;
     double h = state.h, reach = 0, earlier_rise = kInfinity;
     std::vector<int> live;
-    while (true) {
-        if (!(h > 1e-13 * state.t)) throw Stalled{state.t};
+    for (int attempt = 0; attempt < kMaxAttempts && h > 1e-13 * state.t; ++attempt) {
         int stages = stages_needed(h * rate);
         if (stages > kMaxStages) {
             stages = kMaxStages;
@@ -518,6 +518,7 @@ void Stepper::adaptive_step() {
         commit();
         return;
     }
+    throw Stalled{state.t};
 }
 
 bool Stepper::chebyshev_step(double h, int stages, const std::vector<int>& live) {
@@ -602,6 +603,7 @@ bool Stepper::linear_step(double h, int stages, const std::vector<int>& live) {
         penalty_.primal(live, z1_.data(), kappa_, changed_.data());
         std::copy(alpha1_.begin(), alpha1_.end(), changed_.begin() + size);
         for (size_t i = 0; i < all; ++i) changed_[i] -= beta0_[i];
+        pause(double(rows_->size));
         rows_->bend(live, &changed_[size], changed_.data(), g_.data(), speed_.data());
         const double keep = 1 - c.mu[j] - c.nu[j];
         for (size_t i = 0; i < all; ++i)
@@ -729,6 +731,7 @@ double Stepper::curvature_rate(std::vector<char> columns, int iterations, State&
     for (int k = 0; k < iterations; ++k) {
         const double norm = std::sqrt(norm2(v_, size) + norm2(v0, a_count_));
         if (!(norm > 0)) break;
+        pause(double(rows_->size) * (index.size() + 1));
         for (size_t i = 0; i < size; ++i) v_[i] /= norm;
         for (auto& v : v0) v /= norm;
         if (gram_.matrix) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -71,6 +72,8 @@ class Stepper {
             bool fit_intercept, double fixed_step, double tol, const Gram& gram);
 
     State state;
+    // Called between two pieces of work with the size of one; it may throw, and so abandon an unfinished step.
+    std::function<void(double)> pause = [](double) {};
     // Linear stages: the predictor at which the curvature is frozen, and its time.
     std::vector<double> frozen;
     double frozen_t = 0;

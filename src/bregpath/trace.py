@@ -11,13 +11,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from bregpath import _frames, _validation
+from bregpath import _frames, _interrupts, _validation
 from bregpath._kernels import Steps, UnstableStepError
 from bregpath._progress import progress_bar
 from bregpath._typing import Array
 from bregpath.designs import AbstractColumns, DenseDesign, SparseDesign, StandardizedDesign
-from bregpath.flow.glbi import GLBI
-from bregpath.flow.integrate import integrate
+from bregpath.flow.glbi import GLBI, State
+from bregpath.flow.integrate import Record, integrate
 from bregpath.flow.problem import Problem, null_model
 from bregpath.flow.stop import Progress, Result, as_stop
 from bregpath.flow.trajectory import Trajectory
@@ -31,6 +31,10 @@ PathType = TypeVar("PathType", bound=Path)
 
 # Beyond this share of the deviance coefficients only grow; glmnet stops here as well.
 SATURATION = 0.999
+# At the start of a path coefficients are measured against 1e-6 kappa, and z has 16 digits.
+MIN_TOL = 1e-9
+# A path that stalls before t has grown by this share has not begun.
+MIN_START = 1e-6
 
 
 def trace_path(
@@ -115,6 +119,8 @@ def trace_path(
     Returns
     -------
     Path
+        Interrupted by Ctrl-C, as far as it is valid (`Result.INTERRUPTED`); KeyboardInterrupt is raised only where no
+        block of steps was done.
 
     Examples
     --------
@@ -160,17 +166,19 @@ def run_path(
             raise ValueError(f'`step` must be "adaptive" or a number, found {step!r}.')
         step = _validation.check_number("step", step) * units.y_unit
     tol = _validation.check_number("tol", tol)
+    if tol < MIN_TOL and step == "adaptive":
+        raise ValueError(f"`tol`={tol:g} is below what rounding allows; use {MIN_TOL:g} or more.")
     if not isinstance(n_times, int | np.integer) or n_times < 2:
         raise ValueError(f"`n_times` must be a whole number of at least 2, found {n_times!r}.")
     dynamics = GLBI(problem, None if step == "adaptive" else float(step), tol, bool(screening))
-    dynamics.start()
+    start = dynamics.start()
     if t is None:
         ratio = _validation.check_number("t_ratio", t_ratio, above=1.0)
-        times = dynamics.knot.t / units.y_unit * np.geomspace(1.0, ratio, n_times)
+        times = start.knot.t / units.y_unit * np.geomspace(1.0, ratio, n_times)
     else:
         times = _validation.check_times(t)
     run = _Run(problem, units, encoder, as_stop(stop), progress, path_type)
-    return run.trace(dynamics, run.new_trajectory(dynamics), times)  # type: ignore[return-value]
+    return run.trace(dynamics, Record(start, run.new_trajectory(dynamics, start)), times)  # type: ignore[return-value]
 
 
 def _build_problem(
@@ -250,51 +258,68 @@ class _Run:
     progress: bool | None
     path_type: type[Path] = Path
 
-    def new_trajectory(self, dynamics: GLBI) -> Trajectory:
-        knot = dynamics.knot
+    def new_trajectory(self, dynamics: GLBI, start: State) -> Trajectory:
         beta = np.zeros(self.problem.beta_shape)
-        beta[dynamics.working.columns] = dynamics.working.penalty.primal(knot.z, self.problem.kappa)
+        beta[start.working.columns] = start.working.penalty.primal(start.knot.z, self.problem.kappa)
         beta[~self.problem.penalty.free] = 0.0
-        return Trajectory(self.problem.penalty, self.problem.kappa, dynamics.degree, knot.alpha, beta)
+        return Trajectory(self.problem.penalty, self.problem.kappa, dynamics.degree, start.knot.alpha, beta)
 
-    def trace(
-        self, dynamics: GLBI, trajectory: Trajectory, times: Array, earlier: Path | None = None
-    ) -> Path:
+    def trace(self, dynamics: GLBI, record: Record, times: Array, earlier: Path | None = None) -> Path:
         """Advance to the last of ``times`` and make the Path up to there; ``earlier`` is what it continues."""
         began = time.perf_counter()
-        unit = self.units.y_unit
         null = self._null_value(dynamics)
-        if dynamics.at_rest:
-            result, end = Result.AT_REST, times[-1] * unit
-        else:
-            verdict = _Verdict(self, dynamics, trajectory, null)
-            dynamics.is_watched = self.stop is not None or self.progress is not False
-            with progress_bar(self.progress, dynamics.knot.t, times[-1] * unit) as report:
-                try:
-                    result, end = integrate(dynamics, trajectory, times * unit, verdict, report)
-                except UnstableStepError as error:
-                    raise error.in_units(unit) from None
-        if end < times[-1] * unit * (1 - 1e-12):
-            times = np.append(times[times < end / unit], end / unit)
-        if trajectory.is_thinned:
+        result, end, record = self._integrate(dynamics, record, times * self.units.y_unit, null)
+        if record.trajectory.is_thinned:
             warnings.warn(
                 "The record of this path grew beyond 512 MB and was thinned: it is exact at path.t, and interpolated "
                 "at other times. Ask for fewer variables (stop=StopAtVariables(n)) or a shorter path (t_ratio).",
                 stacklevel=3,
             )
-        knot, dual = dynamics.knot, dynamics.working.dual
+        if end < times[-1] * self.units.y_unit * (1 - 1e-12):
+            end /= self.units.y_unit
+            times = np.append(times[times < end], end)
+        try:
+            return self._path(dynamics, record, times, earlier, result, null, began)
+        except KeyboardInterrupt:  # the path is there, only not yet put together; a second interrupt is not held back
+            if not (_interrupts.keeps_parts() and record.trajectory.chunks):
+                raise
+            return self._path(dynamics, record, times, earlier, Result.INTERRUPTED, null, began)
+
+    def _integrate(self, dynamics: GLBI, record: Record, times: Array, null: float) -> tuple[Result, float, Record]:
+        """How the path ended, when, and what it has become; all times are inside ones."""
+        if dynamics.at_rest:
+            return Result.AT_REST, times[-1], record
+        unit, start = self.units.y_unit, record.state.knot.t
+        is_watched = self.stop is not None or self.progress is not False
+        with progress_bar(self.progress, start, times[-1]) as report:
+            try:
+                verdict = _Verdict(self, null)
+                result, end, record = integrate(dynamics, record, times, verdict, report, is_watched)
+            except UnstableStepError as error:
+                raise error.in_units(unit) from None
+        if result is Result.STALLED and not record.state.knot.t > dynamics.t0 * (1 + MIN_START):
+            raise _no_start(dynamics, dynamics.t0 / unit)
+        return result, end, record
+
+    def _path(
+        self, dynamics: GLBI, record: Record, times: Array, earlier: Path | None, result: Result, null: float,
+        began: float,
+    ) -> Path:  # fmt: skip
+        """The record as a Path at some times."""
+        (state, trajectory), unit = record, self.units.y_unit
+        knot, dual = state.knot, state.working.dual
         stats = Stats(
             steps=trajectory.n_steps,
             gradients=int(knot.gradients),
             column_products=int(knot.products) + (dual.products if dual else 0),
             refreshes=dual.refreshes if dual else 0,
-            working_columns=len(dynamics.working.columns),
+            working_columns=len(state.working.columns),
             seconds=time.perf_counter() - began + (earlier.stats.seconds if earlier else 0.0),
         )
         scale = self.problem.loss.deviance_factor * unit**2
         floor = self.problem.loss.saturated(self.problem.y, self.problem.w)
         known = len(earlier.t) if earlier else 0
-        values = dynamics.values(*trajectory.read(times[known:] * unit))
+        values = dynamics.values(state, *trajectory.read(times[known:] * unit))
         if dynamics.at_rest and not self.problem.penalty.free.any():
             # The share of a deviance that is mere rounding would be anything.
             values = np.full(len(times) - known, null)
@@ -305,7 +330,7 @@ class _Run:
             more = max(1, int(np.ceil(np.log(t_max / times[-1]) / log_step))) if log_step > 0 else 1
             later = np.concatenate([times, np.geomspace(times[-1], t_max, more + 1)[1:]])
             run = replace(self, stop=None) if result is Result.STOPPED else self  # the rule has had its say
-            return run.trace(dynamics.fork(), trajectory.copy(), later, earlier=path)
+            return run.trace(dynamics, record._replace(state=state.copy()), later, earlier=path)
 
         return self.path_type(
             t=times,
@@ -329,36 +354,47 @@ class _Run:
         return problem.value(problem.predictor(problem.design, *null_model(replace(problem, penalty=nothing))))
 
 
+def _no_start(dynamics: GLBI, t0: float) -> ValueError:
+    if dynamics.step is not None:
+        return ValueError(f"`step` is so short that t stays at t0={t0:g}; choose a longer one.")
+    return ValueError(
+        f"The path does not get away from t0={t0:g}: no step is accurate to `tol`={dynamics.tol:g} without a rise of "
+        f"the loss. Use a larger `tol`, rescale `X`, or lower `kappa`={dynamics.problem.kappa:g}; with a loss of your "
+        "own, check that `gradient` is the derivative of `value`."
+    )
+
+
 class _Verdict:
     """Ends a path by the user's rule, or when nothing is left to explain."""
 
-    def __init__(self, run: _Run, dynamics: GLBI, trajectory: Trajectory, null: float) -> None:
+    def __init__(self, run: _Run, null: float) -> None:
         self.run = run
-        self.dynamics = dynamics
-        self.trajectory = trajectory
         self.floor = run.problem.loss.saturated(run.problem.y, run.problem.w)
         self.span = null - self.floor
 
-    def __call__(self, steps: Steps, n_active: Array) -> tuple[Result, float] | None:
+    def __call__(self, record: Record, steps: Steps, n_active: Array) -> tuple[Result, float] | None:
         ratio = 1.0 - (steps.value - self.floor) / self.span if self.span > 0 else np.zeros(len(steps) + 1)
         limit = SATURATION if self.run.problem.loss.can_saturate else np.inf
         saturated = np.flatnonzero(ratio[1:] >= limit) + 1
         last = int(saturated[0]) if len(saturated) else len(steps)
-        stop = self.run.stop
+        stop, read = self.run.stop, partial(self._read, record.state.working.columns, steps)
         for k in range(1, last + 1) if stop is not None else ():
             time_now = float(steps.t[k]) / self.run.units.y_unit
-            progress = Progress(time_now, int(n_active[k]), float(ratio[k]), partial(self._read, steps, k))
+            progress = Progress(time_now, int(n_active[k]), float(ratio[k]), partial(read, k))
             if stop is not None and stop(progress):
                 if getattr(stop, "overshoots", False):
-                    return Result.STOPPED, self._last_allowed(stop, float(steps.t[k - 1]), float(steps.t[k]), ratio[k])
+                    low, high = float(steps.t[k - 1]), float(steps.t[k])
+                    return Result.STOPPED, self._last_allowed(record.trajectory, stop, low, high, ratio[k])
                 return Result.STOPPED, float(steps.t[k])
         return (Result.SATURATED, float(steps.t[last])) if len(saturated) else None
 
-    def _last_allowed(self, stop: Callable[[Progress], bool], low: float, high: float, ratio: float) -> float:
+    def _last_allowed(
+        self, trajectory: Trajectory, stop: Callable[[Progress], bool], low: float, high: float, ratio: float
+    ) -> float:
         """The end of the time, inside a step, to which a rule does not object."""
         for _ in range(50):
             middle = 0.5 * (low + high)
-            alpha, columns, beta = self.trajectory.read(np.array([middle]))
+            alpha, columns, beta = trajectory.read(np.array([middle]))
             n_active = int(np.count_nonzero(np.any(beta[0] != 0, axis=1)))
             read = partial(self._restore, alpha[0], columns, beta[0])
             if stop(Progress(middle / self.run.units.y_unit, n_active, float(ratio), read)):
@@ -367,10 +403,9 @@ class _Verdict:
                 low = middle
         return low * (1 - 1e-13)  # on the safe side of what rounding does to times in other units
 
-    def _read(self, steps: Steps, k: int) -> tuple[Array, Array]:
+    def _read(self, columns: Array, steps: Steps, k: int) -> tuple[Array, Array]:
         """Intercept and coefficients at a knot, as the user knows them."""
-        problem = self.run.problem
-        columns = self.dynamics.working.columns[: steps.z.shape[1]]
+        problem, columns = self.run.problem, columns[: steps.z.shape[1]]  # those after them are new
         beta = problem.penalty.take(columns).primal(steps.z[k], problem.kappa)
         return self._restore(steps.alpha[k], columns, beta)
 

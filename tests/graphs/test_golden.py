@@ -72,11 +72,11 @@ def test_libra_ggm(name):
 def assert_like_libra(problem: Problem, case: dict, alpha_name: str) -> None:
     step, times = case["params"]["alpha"], np.array(case["t"])
     flow = GLBI(problem, step, 0.01)
-    flow.start()
+    state = flow.start()
     assert_allclose(flow.t0, times[0], rtol=1e-9)
-    z, alpha = [flow.knot.z[:, 0]], [flow.knot.alpha]
-    while flow.knot.t < times[-1] + 3 * step:
-        steps = flow.advance(times[-1] + 3 * step)
+    z, alpha = [state.knot.z[:, 0]], [state.knot.alpha]
+    while state.knot.t < times[-1] + 3 * step:
+        steps, state = flow.advance(state, times[-1] + 3 * step)
         z += list(steps.z[1:, :, 0])
         alpha += list(steps.alpha[1:])
 

@@ -67,10 +67,11 @@ def test_loss_never_rises(case):
     layout, rows, w = graph._prepare(data_of(case), None)
     problem = layout.problem(*graph._distinct(rows, w), np.ones((layout.n_nodes,) * 2), 10.0)
     flow = GLBI(problem, None, 0.05)
-    flow.start()
-    values = [flow.knot.value]
-    while flow.knot.t < 30 * flow.t0:
-        values += flow.advance(30 * flow.t0).value[1:].tolist()
+    state = flow.start()
+    values = [state.knot.value]
+    while state.knot.t < 30 * flow.t0:
+        steps, state = flow.advance(state, 30 * flow.t0)
+        values += steps.value[1:].tolist()
     assert len(values) > 10
     assert np.all(np.diff(values) <= 1e-12)
     assert values[-1] < values[0]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import bregpath._kernels._core as _core
+from bregpath import _interrupts
 from bregpath._kernels.reference import Knot, StepError, Steps, System, UnstableStepError
 from bregpath._typing import Array
 
@@ -48,7 +49,7 @@ def advance(system: System, knot: Knot, until: float, max_steps: int, keep_rows:
     if trouble == "unstable":
         raise UnstableStepError(system.step or 0.0, system.problem.kappa, float(t[done]), largest)
     if trouble == "stalled" and done == 0:
-        raise StepError(f"steps became shorter than rounding at t={knot.t:g}")
+        raise StepError(f"no step from t={knot.t:g} is accurate")
     end = done + 1
     return Steps(
         t=t[:end],
@@ -69,6 +70,7 @@ def advance(system: System, knot: Knot, until: float, max_steps: int, keep_rows:
         age=extra[:end, 3].astype(int),
         frozen=frozen[:end],
         frozen_t=extra[:end, 4],
+        interrupted=trouble == "interrupted",
     )
 
 
@@ -116,6 +118,7 @@ def _make_stepper(system: System) -> Any:
         fixed_step=system.step or 0.0,
         tol=system.tol,
         linear_stages=problem.loss.linear_stages,
+        check=_interrupts.check,
         **parts,
     )
 

@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from bregpath import _interrupts
 from bregpath._kernels.chebyshev import MAX_STAGES, longest_step, stage_coefficients, stages_needed
 from bregpath._typing import Array, BoolArray
 
@@ -47,13 +48,14 @@ RATE_SHARE = 0.05  # ... unless more than this share of columns is new
 ENTRY_SHARE = 0.05  # of the active coordinates that may enter in one step ...
 ENTRY_FLOOR = 500  # ... beyond so many: the farther a step looks ahead, the less screening can decide
 FREEZE_GROWTH = 1.2  # of t, for which the curvature of linear stages is kept
+MAX_ATTEMPTS = 200  # at one step
 MIN_PROGRESS = 3e-5  # of t in a step with all stages: below it a path would take hours
 ROUNDING = 1e-12  # a rise of the loss below this fraction of it is rounding ...
 NOISE = 1e-6  # ... and one below this, if a shorter step does not lessen it fourfold
 
 
 class StepError(RuntimeError):
-    """The steps became too short to go on."""
+    """No step is accepted, however short."""
 
 
 class UnstableStepError(ValueError):
@@ -137,10 +139,12 @@ class Steps:
     products: Array
     frozen: Array
     frozen_t: Array
+    interrupted: bool = False  # Ctrl-C ended the block: what it had is kept, and whoever records it raises
 
     @classmethod
-    def of(cls, knots: list[Knot]) -> Steps:
-        return cls(*(np.stack([getattr(k, f.name) for k in knots]) for f in fields(cls)))
+    def of(cls, knots: list[Knot], interrupted: bool) -> Steps:
+        arrays = {f.name: np.stack([getattr(k, f.name) for k in knots]) for f in fields(Knot)}
+        return cls(**arrays, interrupted=interrupted)
 
     def __len__(self) -> int:
         """Number of steps."""
@@ -148,26 +152,30 @@ class Steps:
 
     def first(self, n: int) -> Steps:
         """The first ``n`` steps."""
-        return self if n == len(self) else Steps(*(getattr(self, f.name)[: n + 1] for f in fields(self)))
+        if n == len(self):
+            return self
+        return replace(self, **{f.name: getattr(self, f.name)[: n + 1] for f in fields(Knot)})
 
     def last_knot(self) -> Knot:
         """The knot at the end."""
-        row = {f.name: getattr(self, f.name)[-1] for f in fields(self)}
+        row = {f.name: getattr(self, f.name)[-1] for f in fields(Knot)}
         return Knot(**{name: x.item() if np.ndim(x) == 0 else x for name, x in row.items()})
 
 
 def advance(system: System, knot: Knot, until: float, max_steps: int) -> Steps:
     """Steps from ``knot`` until one reaches ``until`` or ``max_steps`` are done."""
     take_step = _fixed_step if system.step is not None else _adaptive_step
-    knots = [knot]
+    knots, interrupted = [knot], False
     while len(knots) <= max_steps and knots[-1].t < until:
         try:
+            _interrupts.check()
             knots.append(take_step(system, knots[-1]))
-        except StepError:
+        except (StepError, KeyboardInterrupt) as trouble:
             if len(knots) == 1:
                 raise
-            break  # keep what was done; the next call raises
-    return Steps.of(knots)
+            interrupted = isinstance(trouble, KeyboardInterrupt)
+            break  # keep what was done; a step that failed fails again in the next call
+    return Steps.of(knots, interrupted)
 
 
 def _fixed_step(system: System, knot: Knot) -> Knot:
@@ -228,9 +236,9 @@ def _adaptive_step(system: System, knot: Knot) -> Knot:
     h, reach, earlier_rise = knot.h, 0.0, np.inf
     forced = np.zeros(len(knot.z), dtype=bool)
     gradients, products = knot.gradients, knot.products + (4 * int(started.sum()) if age == 0 else 0)
-    while True:
+    for _ in range(MAX_ATTEMPTS):
         if not h > 1e-13 * knot.t:
-            raise StepError(f"steps became shorter than rounding at t={knot.t:g}")
+            break
         stages = stages_needed(h * scaled_rate)
         if stages > MAX_STAGES:
             stages, h = MAX_STAGES, longest_step(MAX_STAGES, scaled_rate)
@@ -275,6 +283,7 @@ def _adaptive_step(system: System, knot: Knot) -> Knot:
             gradients=gradients,
             products=products,
         )
+    raise StepError(f"no step from t={knot.t:g} is accurate")
 
 
 def _not_far_beyond_entry(

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from bregpath import _interrupts
 from bregpath._version import __version__
 from bregpath.cli import bench, demo, fit
 
@@ -36,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.print_help()
         return 0
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _interrupts.all_or_nothing():
             warnings.simplefilter("default", UserWarning)
             warnings.showwarning = _note
             args.run(args)

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from bregpath import _frames, _validation
+from bregpath import _frames, _interrupts, _validation
 from bregpath._typing import Array
 from bregpath.flow.stop import Result
 from bregpath.path import Path
@@ -184,13 +184,14 @@ class AbstractBregmanEstimator(BaseEstimator):
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, _Rows(len(y)), dtype=np.float64)
             options["sample_weight"] = weights
-        if isinstance(self.stop, numbers.Real) and not isinstance(self.stop, bool):
-            self.path_, self.selection_ = _trace_to(float(self.stop), X, y, options), None
-            self.t_ = min(float(self.stop), float(self.path_.t[-1]))
-        else:
-            selection = self._select(X, y, weights, cv_groups, options)
-            assert selection.path is not None
-            self.path_, self.selection_, self.t_ = selection.path, selection, selection.t
+        with _interrupts.all_or_nothing():
+            if isinstance(self.stop, numbers.Real) and not isinstance(self.stop, bool):
+                self.path_, self.selection_ = _trace_to(float(self.stop), X, y, options), None
+                self.t_ = min(float(self.stop), float(self.path_.t[-1]))
+            else:
+                selection = self._select(X, y, weights, cv_groups, options)
+                assert selection.path is not None
+                self.path_, self.selection_, self.t_ = selection.path, selection, selection.t
         self.n_iter_ = self.path_.stats.steps
 
     def _select(self, X: Any, y: Array, weights: Array, cv_groups: Any, options: dict[str, Any]) -> Selection:

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from bregpath import _frames, _validation
+from bregpath import _frames, _interrupts, _validation
 from bregpath._typing import Array, BoolArray
 from bregpath.flow.stop import AbstractStop, Progress, Result
 from bregpath.graphs.export import edge_table, to_networkx, write_edges, write_graphml
@@ -208,14 +208,16 @@ class AbstractGraph(BaseEstimator):
             self.feature_names_in_ = np.array(layout.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):  # of an earlier fit
             del self.feature_names_in_
-        if self._is_time:
-            self.path_, self.selection_ = self._trace_to(float(self.stop), layout, rows, w), None
-            chosen = min(float(self.stop), float(self.path_.t[-1]))
-        else:
-            data = GraphData(rows, w, lambda some, weights, times: self._trace(layout, some, weights, times))
-            self.path_ = self._trace(layout, rows, w)
-            self.selection_ = self._select(self.path_, data)
-            chosen = self.selection_.t
+        with _interrupts.all_or_nothing():
+            if self._is_time:
+                path, selection = self._trace_to(float(self.stop), layout, rows, w), None
+                chosen = min(float(self.stop), float(path.t[-1]))
+            else:
+                data = GraphData(rows, w, lambda some, weights, times: self._trace(layout, some, weights, times))
+                path = self._trace(layout, rows, w)
+                selection = self._select(path, data)
+                chosen = selection.t
+        self.path_, self.selection_ = path, selection
         self._set_time(chosen)
         return self
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,11 +13,24 @@ from bregpath.flow.problem import Problem, null_model
 from bregpath.flow.screening import LazyDual
 from bregpath.flow.working_set import WorkingSet
 
-__all__ = ["GLBI"]
+__all__ = ["GLBI", "State"]
 
 BLOCK_STEPS = 16
 BLOCK_NUMBERS = 2**18  # of each kind, in a block of many steps
 ROW_NUMBERS = 2**24  # of R, in a block of few
+
+
+@dataclass(frozen=True)
+class State:
+    """All that a flow goes on from. It is never changed: a block of steps ends in another one."""
+
+    knot: Knot
+    working: WorkingSet
+    system: System
+
+    def copy(self) -> State:
+        """The same state to go on from independently: a compiled stepper has a memory of its own."""
+        return replace(self, system=replace(self.system, cache=None))
 
 
 class GLBI:
@@ -41,12 +53,11 @@ class GLBI:
         self.step = step
         self.tol = tol
         self.screening = screening
-        self.is_watched = False  # whether someone wants to see every few steps: a stop rule, a progress bar
         # Between knots z is a straight line for a fixed step, a cubic through values and slopes for adaptive ones.
         self.degree = 1 if step is not None else 3
 
-    def start(self, t: float | None = None) -> None:
-        """Go to the first entry time ``t0``, before which nothing happens; or to a time ``t`` before it."""
+    def start(self, t: float | None = None) -> State:
+        """The state at the first entry time ``t0``, before which nothing happens; or at a time ``t`` before it."""
         problem = self.problem
         alpha, beta = null_model(problem)
         limits = problem.penalty.lower, problem.penalty.upper
@@ -69,11 +80,10 @@ class GLBI:
         # Just below the threshold at t0: on which side rounding would put it must not decide the first step.
         z = np.where(free, beta / problem.kappa, begin * (1 - 1e-14) * slope)
         near = np.any(problem.penalty.entry(1.2 * z) < 0, axis=1)
-        self.working = WorkingSet(problem, np.flatnonzero(problem.penalty.close(near)), self.screening)
-        if not self.working.is_whole:
-            self.working.dual = LazyDual(problem, begin, residual, slope)
-        self._assemble()
-        W = self.working.columns
+        working = WorkingSet(problem, np.flatnonzero(problem.penalty.close(near)), self.screening)
+        if not working.is_whole:
+            working.dual = LazyDual(problem, begin, residual, slope)
+        system, W = self._assemble(working), working.columns
         knot = Knot(
             t=begin,
             alpha=alpha,
@@ -90,49 +100,46 @@ class GLBI:
         if self.step is None and problem.loss.linear_stages:
             knot = replace(knot, frozen=np.zeros_like(residual))  # at time 0: the first step takes it anew
         if self.step is None and not self.at_rest:
-            knot = replace(knot, h=min(_kernels.first_step(self._system, knot), 0.1 * begin))
-        self.knot = knot
+            knot = replace(knot, h=min(_kernels.first_step(system, knot), 0.1 * begin))
+        return State(knot, working, system)
 
-    def advance(self, until: float) -> Steps:
-        """A block of steps, proved not to miss an entry."""
+    def advance(self, state: State, until: float, is_watched: bool = False) -> tuple[Steps, State]:
+        """A block of steps, proved not to miss an entry, and the state after it.
+
+        Blocks are short where ``is_watched``: a stop rule or a progress bar wants to see every few steps.
+        """
+        knot, working, system = state.knot, state.working.copy(), state.system
         while True:
             # Where nothing is checked after a block, blocks may be longer.
-            whole = self.working.is_whole
+            whole = working.is_whole
             # R is kept at every step of a screened block: fewer steps where it is large.
-            max_steps = BLOCK_STEPS if whole else int(np.clip(ROW_NUMBERS // self.knot.R.size, 2, BLOCK_STEPS))
-            if whole and not self.is_watched:
-                max_steps = int(np.clip(BLOCK_NUMBERS // self.knot.z.size, BLOCK_STEPS, 512))
-            steps = _kernels.advance(self._system, self.knot, until, max_steps, keep_rows=not whole)
-            certain, new = self.working.certify(steps)
+            max_steps = BLOCK_STEPS if whole else int(np.clip(ROW_NUMBERS // knot.R.size, 2, BLOCK_STEPS))
+            if whole and not is_watched:
+                max_steps = int(np.clip(BLOCK_NUMBERS // knot.z.size, BLOCK_STEPS, 512))
+            steps = _kernels.advance(system, knot, until, max_steps, keep_rows=not whole)
+            certain, new = working.certify(steps)
             steps = steps.first(certain)
-            self.knot = steps.last_knot()
+            knot = steps.last_knot()
             if len(new):
-                self.knot = self._enlarge(self.knot, new)
+                knot = self._enlarge(knot, working, new)
+                system = self._assemble(working)
             if certain:
-                return steps
+                return steps, State(knot, working, system)
+            if steps.interrupted:
+                raise KeyboardInterrupt
 
-    def values(self, alpha: Array, columns: Array, beta: Array) -> Array:
+    def values(self, state: State, alpha: Array, columns: Array, beta: Array) -> Array:
         """Loss at some points of the path: intercepts (T, q) and coefficients (T, E, q) of working columns (E,)."""
-        inside = np.zeros((len(alpha), *self.knot.z.shape))
+        inside = np.zeros((len(alpha), *state.knot.z.shape))
         position = np.full(self.problem.design.shape[1], -1)
-        position[self.working.columns] = np.arange(len(self.working.columns))
+        position[state.working.columns] = np.arange(len(state.working.columns))
         inside[:, position[columns]] = beta
-        return _kernels.values(self._system, alpha, inside)
+        return _kernels.values(state.system, alpha, inside)
 
-    def fork(self) -> GLBI:
-        """An independent copy that goes on from the same state."""
-        twin = copy(self)
-        # Growing and refreshing replace arrays and never write into them, so shallow copies are independent.
-        twin.working = copy(self.working)
-        twin.working.dual = copy(self.working.dual)
-        twin._assemble()  # a compiled stepper has a state of its own
-        return twin
-
-    def _enlarge(self, knot: Knot, new: Array) -> Knot:
+    def _enlarge(self, knot: Knot, working: WorkingSet, new: Array) -> Knot:
         """Add columns to the working set; what they are at a knot follows from R and the residual alone."""
         z, slope = -self.problem.design.rmatvec_many(np.stack([knot.R, knot.residual]), new)
-        self.working.grow(new)
-        self._assemble()
+        working.grow(new)
         return replace(
             knot,
             z=np.concatenate([knot.z, z]),
@@ -140,9 +147,9 @@ class GLBI:
             direction=np.concatenate([knot.direction, np.zeros_like(z)]),
         )
 
-    def _assemble(self) -> None:
-        working = self.working
-        self._system = System(self.problem, working.block, working.penalty, self.step, step_tolerance(self.tol), working.gram)
+    def _assemble(self, working: WorkingSet) -> System:
+        tol = step_tolerance(self.tol)
+        return System(self.problem, working.block, working.penalty, self.step, tol, working.gram)
 
 
 def step_tolerance(tol: float) -> float:

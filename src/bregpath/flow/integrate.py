@@ -3,57 +3,81 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-from bregpath._kernels import Knot, StepError, Steps
+from bregpath import _interrupts
+from bregpath._kernels import StepError, Steps
 from bregpath._typing import Array
+from bregpath.flow.glbi import State
 from bregpath.flow.stop import Result
 from bregpath.flow.trajectory import Trajectory
-from bregpath.flow.working_set import WorkingSet
 
-__all__ = ["Flow", "integrate"]
+__all__ = ["Flow", "Record", "integrate"]
 
 # Bytes of a record beyond which only the steps at the requested times are kept.
 MAX_RECORD = 2**29
+# A path whose t grows by less than this share in so many steps will not end.
+MIN_PROGRESS, PROGRESS_STEPS = 1e-9, 100
+
+
+class Record(NamedTuple):
+    """A path so far: the state it has reached, and how it came there."""
+
+    state: State
+    trajectory: Trajectory
 
 
 class Flow(Protocol):
-    """A dynamics: it holds its state and advances it by blocks of steps."""
+    """A dynamics: it advances a state by blocks of steps."""
 
-    knot: Knot
-    working: WorkingSet
-
-    def advance(self, until: float) -> Steps:
+    def advance(self, state: State, until: float, is_watched: bool) -> tuple[Steps, State]:
         """At least one step; the last ends at or beyond ``until``, or the block is full."""
         ...
 
 
+Verdict = Callable[[Record, Steps, Array], tuple[Result, float] | None]
+
+
 def integrate(
     flow: Flow,
-    trajectory: Trajectory,
+    record: Record,
     times: Array,
-    verdict: Callable[[Steps, Array], tuple[Result, float] | None],
+    verdict: Verdict,
     report: Callable[[float], None],
-) -> tuple[Result, float]:
-    """Advance ``flow`` to the last of ``times`` and record it; returns how it ended and when.
+    is_watched: bool,
+) -> tuple[Result, float, Record]:
+    """Advance ``record`` to the last of ``times``; returns how that ended, when, and the longer record.
 
-    ``verdict(steps, n_active)`` is asked after every block and may end the path inside of it. Interrupts are honoured
-    between blocks, so that what is recorded is always a valid path.
+    ``verdict(record, steps, n_active)`` is asked after every block and may end the path inside of it. Nothing of a
+    record is ever changed, and one name is bound to the next one: an interrupt, whenever it comes, finds a valid path.
     """
     until = float(times[-1])
+    mark_step, mark_t = record.trajectory.n_steps, record.state.knot.t
     try:
-        while flow.knot.t < until:
-            steps = flow.advance(until)
+        while record.state.knot.t < until:
+            _interrupts.check()
+            steps, state = flow.advance(record.state, until, is_watched)
             # The working set grows at its end, so its first columns are those of these steps.
-            n_active = trajectory.add(flow.working.columns[: steps.z.shape[1]], steps)
+            trajectory, n_active = record.trajectory.add(state.working.columns[: steps.z.shape[1]], steps)
             if trajectory.size > MAX_RECORD:
-                trajectory.thin(times)
-            ended = verdict(steps, n_active)
+                trajectory = trajectory.thin(times)
+            longer = Record(state, trajectory)
+            ended = verdict(longer, steps, n_active)
+            if ended is None:
+                record = longer
+            if steps.interrupted:
+                raise KeyboardInterrupt
             if ended is not None:
-                return ended[0], min(ended[1], until)
-            report(min(flow.knot.t, until))
+                return ended[0], min(ended[1], until), longer
+            if trajectory.n_steps >= mark_step + PROGRESS_STEPS:
+                if state.knot.t < mark_t * (1 + MIN_PROGRESS):
+                    raise StepError(f"no progress at t={state.knot.t:g}")
+                mark_step, mark_t = trajectory.n_steps, state.knot.t
+            report(min(state.knot.t, until))
+        return Result.COMPLETED, until, record
     except KeyboardInterrupt:
-        return Result.INTERRUPTED, min(trajectory.end, until)
+        if not (_interrupts.keeps_parts() and record.trajectory.chunks):
+            raise
+        return Result.INTERRUPTED, min(record.trajectory.end, until), record
     except StepError:
-        return Result.STALLED, min(trajectory.end, until)
-    return Result.COMPLETED, until
+        return Result.STALLED, min(record.trajectory.end, until), record

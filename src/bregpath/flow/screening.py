@@ -111,7 +111,7 @@ class LazyDual:
             self._start_over(R, residual, z, slope)
             return
         length = _length(residual)
-        # New arrays, not new entries: a fork of a path may share the old ones.
+        # New arrays, not new entries: a copy of the working set may share the old ones.
         self.references = [*self.references, np.stack([R.ravel(), residual.ravel() / length])]
         self.z, self.along, self.owner = self.z.copy(), self.along.copy(), self.owner.copy()
         self.z[columns], self.along[columns] = z, slope / length

@@ -36,7 +36,10 @@ class Result(Enum):
     )
     INTERRUPTED = "The path was interrupted and is valid up to its last time; extend(t_max) goes on."
     AT_REST = "The null model fits as well as any: no penalised column is related to y, so none enters."
-    STALLED = "The steps became too short to go on; the path is valid up to its last time. Rescale X, or lower kappa."
+    STALLED = (
+        "The steps became too short to go on; the path is valid up to its last time. Use a larger tol, rescale X, or "
+        "lower kappa."
+    )
 
     def __str__(self) -> str:
         return self.value

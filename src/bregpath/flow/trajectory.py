@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
@@ -24,9 +24,9 @@ class Chunk:
     slope: Array  # (d, c, q)
 
 
-@dataclass
+@dataclass(frozen=True)
 class Trajectory:
-    """All knots of a path.
+    """All knots of a path; a record with more of them is a new one.
 
     Only columns that were ever active are kept, in the order in which they became so. Between two knots every
     coordinate of ``z`` (and the intercept) is a polynomial in ``t``: a straight line when ``degree`` is 1, the cubic
@@ -47,60 +47,53 @@ class Trajectory:
     is_thinned: bool = False
     n_steps: int = 0
 
-    def copy(self) -> Trajectory:
-        """An independent record that can be continued."""
-        twin = Trajectory(self.penalty, self.kappa, self.degree, self.alpha_null, self.beta_null)
-        twin.chunks, twin.order, twin.events = list(self.chunks), list(self.order), list(self.events)
-        twin.located, twin.is_thinned, twin.n_steps = list(self.located), self.is_thinned, self.n_steps
-        return twin
-
     @property
     def size(self) -> int:
         """Bytes of the record."""
         return sum(chunk.z.nbytes + chunk.slope.nbytes for chunk in self.chunks)
 
-    def thin(self, times: Array) -> None:
-        """Keep only the steps that hold one of ``times``, and the exact times of all events so far."""
-        self.located = list(zip(*(x.tolist() for x in self.event_times()), strict=True))
-        self.events, self.is_thinned = [], True
-        for i, chunk in enumerate(self.chunks):
-            inside = times[(times > chunk.t[0]) & (times <= chunk.t[-1])]
-            row = np.clip(np.searchsorted(chunk.t, inside) - 1, 0, len(chunk.t) - 2)
-            rows = np.unique(np.concatenate([[0, len(chunk.t) - 1], row, row + 1]))
-            if len(rows) < len(chunk.t):
-                self.chunks[i] = Chunk(*(getattr(chunk, f.name)[rows] for f in fields(Chunk)))
+    def thin(self, times: Array) -> Trajectory:
+        """Only the steps that hold one of ``times``, and the exact times of all events so far."""
+        located = list(zip(*(x.tolist() for x in self.event_times()), strict=True))
+        chunks = [_keep(chunk, times) for chunk in self.chunks]
+        return replace(self, chunks=chunks, events=[], located=located, is_thinned=True)
 
-    def add(self, columns: IntArray, steps: Steps) -> Array:
-        """Append a block of steps on the working ``columns``; returns the number of active columns at each knot."""
-        self.n_steps += len(steps)
+    def add(self, columns: IntArray, steps: Steps) -> tuple[Trajectory, Array]:
+        """The record with a block of steps on the working ``columns``, and the number of active ones at each knot."""
         penalty = self.penalty.take(columns)
         active = np.any(penalty.entry(steps.z) < 0, axis=2)  # whole groups
-        ever = set(self.order)
         entered = np.argwhere(active[1:] & ~active[:-1])
         left = np.argwhere(~active[1:] & active[:-1])
         first = np.flatnonzero(active[0]) if not self.chunks else np.zeros(0, dtype=int)
         # Active from the start are free columns, and the first entry itself if rounding puts it beyond its threshold.
         tied = first[~penalty.free[first]]
         entered = np.vstack([np.column_stack([np.zeros_like(tied), tied]), entered])
-        for column in [*columns[first], *columns[entered[:, 1]]]:
-            if column not in ever:
-                ever.add(int(column))
-                self.order.append(int(column))
-        for rows, enters in ((entered, True), (left, False)):
-            self.events += [(int(columns[j]), len(self.chunks), int(k), enters) for k, j in rows]
+        ever = dict.fromkeys(self.order)
+        ever.update(dict.fromkeys(columns[np.concatenate([first, entered[:, 1]])].tolist()))
+        order = list(ever)
+        events = [
+            (int(columns[j]), len(self.chunks), int(k), enters)
+            for rows, enters in ((entered, True), (left, False))
+            for k, j in rows
+        ]
         where = np.full(self.beta_null.shape[0], -1)
         where[columns] = np.arange(len(columns))
-        kept = where[self.order]
-        self.chunks.append(
-            Chunk(
-                t=steps.t,
-                alpha=steps.alpha,
-                alpha_slope=steps.alpha_slope,
-                z=steps.z[:, kept],
-                slope=steps.slope[:, kept],
-            )
+        kept = where[order]
+        chunk = Chunk(
+            t=steps.t,
+            alpha=steps.alpha,
+            alpha_slope=steps.alpha_slope,
+            z=steps.z[:, kept],
+            slope=steps.slope[:, kept],
         )
-        return active.sum(axis=1)
+        longer = replace(
+            self,
+            chunks=[*self.chunks, chunk],
+            order=order,
+            events=self.events + events,
+            n_steps=self.n_steps + len(steps),
+        )
+        return longer, active.sum(axis=1)
 
     @property
     def start(self) -> float:
@@ -189,3 +182,11 @@ class Trajectory:
         with np.errstate(divide="ignore", invalid="ignore"):
             share = np.where(at_low > at_high, at_low / (at_low - at_high), 1.0)
         return begin + h * (low + np.clip(share, 0.0, 1.0) * (high - low))
+
+
+def _keep(chunk: Chunk, times: Array) -> Chunk:
+    """The ends of a chunk, and the steps that hold one of ``times``."""
+    inside = times[(times > chunk.t[0]) & (times <= chunk.t[-1])]
+    row = np.clip(np.searchsorted(chunk.t, inside) - 1, 0, len(chunk.t) - 2)
+    rows = np.unique(np.concatenate([[0, len(chunk.t) - 1], row, row + 1]))
+    return Chunk(*(getattr(chunk, f.name)[rows] for f in fields(Chunk))) if len(rows) < len(chunk.t) else chunk

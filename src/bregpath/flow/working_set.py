@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 import numpy as np
 
 from bregpath import _kernels
@@ -21,7 +23,8 @@ MIN_ADDED = 16  # columns that may be added to a small working set at once
 class WorkingSet:
     """Working columns of a problem, as a compact design with its penalty.
 
-    Columns are only ever added, at the end, so positions are stable.
+    Columns are only ever added, at the end, so positions are stable. Growing and refreshing replace arrays and never
+    write into them, so that a shallow copy is a working set of its own.
     """
 
     def __init__(self, problem: Problem, start: IntArray, screening: bool) -> None:
@@ -42,10 +45,16 @@ class WorkingSet:
         self.penalty: AbstractPenalty = problem.penalty.take(self.columns)
         self.dual: LazyDual | None = None  # set at the start of a path that screens
 
+    def copy(self) -> WorkingSet:
+        """An independent working set with the same columns."""
+        twin = copy(self)
+        twin.dual = copy(self.dual)
+        return twin
+
     def grow(self, new: IntArray) -> None:
         """Add columns."""
         self.columns = np.concatenate([self.columns, new])
-        self.is_outside = self.is_outside.copy()  # a fork of this working set may share it
+        self.is_outside = self.is_outside.copy()
         self.is_outside[new] = False
         self.block = self.block.append(self.problem.design.columns(new))
         self.penalty = self.problem.penalty.take(self.columns)

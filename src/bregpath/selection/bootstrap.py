@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import numbers
-import os
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from bregpath import _validation
+from bregpath import _interrupts, _validation
 from bregpath._typing import Array, BoolArray, IntArray
-from bregpath.flow.stop import Result
 from bregpath.path import Path
 from bregpath.selection._again import read_again
+from bregpath.selection._threads import threads
 from bregpath.trace import trace_path
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["BootstrapIntervals", "RowTracer", "bootstrap_intervals", "map_threads", "replicate_intervals"]
-
-Item = TypeVar("Item")
-Value = TypeVar("Value")
+__all__ = ["BootstrapIntervals", "RowTracer", "bootstrap_intervals", "replicate_intervals"]
 
 MIN_ROWS = 4  # halves of two rows: below that nothing can be resampled
 MAX_DRAWS = 1000  # attempts to draw rows of every class
@@ -78,23 +73,9 @@ class RowTracer:
         distinct, count = np.unique(rows, return_counts=True)
         weights = count.astype(float) if self.weights is None else count * self.weights[distinct]
         offset = None if self.offset is None else self.offset[distinct]
-        path = trace_path(
+        return trace_path(
             self.X[distinct], self.y[distinct], sample_weight=weights, offset=offset, **self.options, **limits
         )
-        if path.result is Result.INTERRUPTED:  # some of the replicates are worth nothing
-            raise KeyboardInterrupt
-        return path
-
-
-def map_threads(function: Callable[[Item], Value], items: Iterable[Item], n_jobs: int | None) -> list[Value]:
-    """``[function(item) for item in items]`` over threads, in the order of the items whatever their number."""
-    if n_jobs is None or n_jobs == 1:
-        return [function(item) for item in items]
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, numbers.Integral) or n_jobs == 0:
-        raise ValueError(f"`n_jobs` must be a number of threads, -1 for all processors, or None; found {n_jobs!r}.")
-    workers = int(n_jobs) if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + int(n_jobs))
-    with ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(function, items))
 
 
 def make_generator(seed: Any) -> np.random.Generator:
@@ -296,9 +277,8 @@ def bootstrap_intervals(
     """
     t = _validation.check_number("t", t)
     given = {key: value for key, value in options.items() if key not in ("t_ratio", "n_times", "stop")}
-    path = trace_path(X, y, t=[t], **given)
-    if path.result is Result.INTERRUPTED:
-        raise KeyboardInterrupt
+    with _interrupts.all_or_nothing():
+        path = trace_path(X, y, t=[t], **given)
     tracer = RowTracer.like(path, X, y, options)
     return replicate_intervals(
         lambda rows: tracer(rows, t=[t]), tracer.rows, t, full=path, n_replicates=n_replicates, level=level, seed=seed,
@@ -360,8 +340,9 @@ def replicate_intervals(
     draws = [
         draw_with_all_classes(lambda: (np.sort(rng.choice(rows, len(rows))),), labels)[0] for _ in range(n_replicates)
     ]
-    estimate = _coef_at(trace(rows) if full is None else full, t)
-    samples = np.stack(map_threads(lambda draw: _coef_at(trace(draw), t), draws, n_jobs))
+    with threads(n_jobs) as each:
+        estimate = _coef_at(each(trace, [rows])[0] if full is None else full, t)
+        samples = np.stack(each(lambda draw: _coef_at(trace(draw), t), draws))
     lower, upper = np.quantile(samples, [(1 - level) / 2, (1 + level) / 2], axis=0)
     return BootstrapIntervals(t, level, estimate, lower, upper, np.mean(samples != 0, axis=0), samples, names)
 

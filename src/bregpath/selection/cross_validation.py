@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import numbers
-import os
 import warnings
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from bregpath import _interrupts
 from bregpath._progress import progress_bar
 from bregpath._typing import Array
 from bregpath.flow.stop import Result
 from bregpath.selection._scores import Scorer, make_scorers
+from bregpath.selection._threads import threads
 from bregpath.selection.fold_paths import Data, FoldPath, WholePath
 from bregpath.selection.folds import Folds, check_classes, make_folds
 from bregpath.selection.result import ScoreCurve, Selection
@@ -113,7 +112,8 @@ def cross_validate(
     at_once = full or options.get("t") is not None or options.get("stop") is not None
     n_times = options.get("n_times", 100)
     at_once = at_once or not isinstance(n_times, numbers.Integral) or n_times < FEW_TIMES
-    whole = WholePath(X, y, options, None if at_once else _first_stretch(int(n_times)))
+    with _interrupts.all_or_nothing():
+        whole = WholePath(X, y, options, None if at_once else _first_stretch(int(n_times)))
     data = Data.prepare(whole.path, X, y, options)
     scorers = make_scorers(scoring, data.loss)
     rows = make_folds(cv, X, data.y, data.w, cv_groups, data.loss.is_classifier, seed)
@@ -122,9 +122,10 @@ def cross_validate(
     shares = data.must_share(len(rows))
     folds = _Folds([FoldPath(data, *pair, shares) for pair in rows], scorers)
     can_stop = not full and len(rows) >= MIN_FOLDS
-    with _threads(n_jobs, len(rows)) as each, progress_bar(progress, *_ends(whole.clock)) as report:
+    with threads(n_jobs, len(rows)) as each, progress_bar(progress, *_ends(whole.clock)) as report:
         n_times = folds.run(whole.clock, patience if can_stop else None, each, report)
-    path, has_turned = whole.finish(n_times), n_times < len(whole.clock)
+    with _interrupts.all_or_nothing():
+        path, has_turned = whole.finish(n_times), n_times < len(whole.clock)
     if path.t[-1] < whole.clock[n_times - 1]:  # it ended by itself, and so does the curve
         n_times, has_turned = int(np.searchsorted(whole.clock, path.t[-1])), False
     selection = folds.select(whole, n_times, has_turned)
@@ -208,7 +209,7 @@ class _Folds:
                 fold.advance(clock, done - 1)
                 return fold.score(self.scorers, clock[begin:done])
 
-            results = list(each(visit, self.paths))
+            results = each(visit, self.paths)
             self.scores = np.concatenate([self.scores, np.stack([scores for scores, _ in results], axis=1)], axis=2)
             for kept, (_, eta) in zip(self.etas, results, strict=True):
                 kept.append(eta)
@@ -291,20 +292,6 @@ def _gather(folds: Folds, etas: list[Array], n: int) -> Array:
 
 
 # --- odds and ends -------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def _threads(n_jobs: Any, n_folds: int) -> Iterator[Callable[..., Any]]:
-    """A ``map`` over the folds by some threads; results come in order, so their number changes nothing."""
-    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, numbers.Integral) or n_jobs == 0):
-        raise ValueError(f"`n_jobs` must be a number of threads, -1 for all processors, or None; found {n_jobs!r}.")
-    jobs = 1 if n_jobs is None else int(n_jobs)
-    jobs = min(n_folds, jobs if jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + jobs))
-    if jobs == 1:
-        yield map
-        return
-    with ThreadPoolExecutor(jobs) as pool:
-        yield pool.map
 
 
 def _first_stretch(n_times: int) -> int:

@@ -103,7 +103,7 @@ class FoldPath:
             # A step that ends a path may reach beyond the time that was asked for, and the path with it.
             inside = path.t[-1] < until * (1 - CLOSE)
             self.end = float(path.t[-1] if inside else path.trajectory.end / path.units.y_unit)
-        self.path = uninterrupted(path)
+        self.path = path
 
     def _trace(self, times: Array) -> Path:
         data, rows = self.data, self.train
@@ -155,13 +155,13 @@ class WholePath:
         n_times = options.get("n_times", 100)
         self.is_complete = first is None or first >= n_times
         if self.is_complete:
-            self.path = uninterrupted(trace_path(X, y, **options))
+            self.path = trace_path(X, y, **options)
             self.clock = self.path.t
             return
         assert first is not None
         grid = np.geomspace(1.0, _validation.check_number("t_ratio", options.get("t_ratio", 100.0), above=1.0), n_times)
         some = {**options, "t_ratio": float(grid[first - 1]), "n_times": first}
-        self.path = uninterrupted(trace_path(X, y, **some))
+        self.path = trace_path(X, y, **some)
         self.clock = self.path.t[0] * grid
         if len(self.path.t) < first or self.path.t[-1] < self.clock[first - 1] * (1 - CLOSE):
             self.is_complete, self.clock = True, self.path.t  # it ended by itself
@@ -172,15 +172,8 @@ class WholePath:
         """The path at the first ``n_times`` times of the clock, or as many as it reaches."""
         if not self.is_complete and n_times > len(self.path.t):
             # A little short of the time, so that rounding does not put another time into the grid.
-            path = uninterrupted(self.path.extend(float(self.clock[n_times - 1]) * (1 - CLOSE)))
+            path = self.path.extend(float(self.clock[n_times - 1]) * (1 - CLOSE))
             reached = len(path.t) == n_times and path.t[-1] > self.clock[n_times - 1] * (1 - 10 * CLOSE)
             times = self.clock[:n_times] if reached else np.append(self.clock[: len(path.t) - 1], path.t[-1])
             self.path = replace(path, t=times)
         return self.path
-
-
-def uninterrupted(path: Path) -> Path:
-    """Half a cross-validation is worth nothing: an interrupt that ended a path goes on to the caller."""
-    if path.result is Result.INTERRUPTED:
-        raise KeyboardInterrupt
-    return path

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from bregpath import _validation
+from bregpath import _interrupts, _validation
 from bregpath._typing import Array, IntArray
 from bregpath.graphs.gibbs import gibbs
 from bregpath.graphs.layouts import AbstractLayout, FieldLayout, GaussianLayout, IsingLayout
 from bregpath.graphs.mdc import mdc
 from bregpath.graphs.path import GraphPath
-from bregpath.selection.bootstrap import check_count, check_rows, make_generator, map_threads
+from bregpath.selection._threads import map_threads
+from bregpath.selection.bootstrap import check_count, check_rows, make_generator
 from bregpath.selection.cross_validation import aggregate, choose
 from bregpath.selection.folds import make_folds
 from bregpath.selection.result import Selection
@@ -194,6 +195,7 @@ def _generator(seed: Any) -> np.random.Generator:
 
 
 def _mdc_at(fold: GraphPath, t: float, held_out: IntArray, rng: np.random.Generator, burn_in: int) -> float:
+    _interrupts.check()
     model = fold.model(min(t, float(fold.t[-1])))
     drawn = gibbs(model, len(held_out), burn_in=burn_in, seed=rng, chains=len(held_out))
     codes = [np.arange(len(labels)) for labels in model.labels]

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from bregpath import _frames, _validation
+from bregpath import _frames, _interrupts, _validation
 from bregpath._typing import Array, IntArray
-from bregpath.flow.stop import Result
 from bregpath.path import Path
 from bregpath.selection.bootstrap import MIN_ROWS, check_share, make_generator
 from bregpath.trace import trace_path
@@ -138,9 +137,8 @@ def knockoff_select(
     matrix, names = _dense_columns(X)
     options = _for_both(options, matrix.shape[1])
     fakes = _make_copies(matrix, copies, covariance, make_generator(seed))
-    path = trace_path(np.column_stack([matrix, fakes]), y, **options)
-    if path.result is Result.INTERRUPTED:
-        raise KeyboardInterrupt
+    with _interrupts.all_or_nothing():
+        path = trace_path(np.column_stack([matrix, fakes]), y, **options)
     W = _areas(path) if statistic == "area" else _entries(path)
     never_penalised = np.all(path.trajectory.penalty.weights == 0, axis=1)[: matrix.shape[1]]
     W[never_penalised] = 0.0

@@ -10,18 +10,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from bregpath import _validation
+from bregpath import _interrupts, _validation
 from bregpath._typing import Array, BoolArray, IntArray
-from bregpath.flow.stop import Progress, Result
+from bregpath.flow.stop import Progress
 from bregpath.path import Path
-from bregpath.selection.bootstrap import (
-    RowTracer,
-    check_count,
-    check_rows,
-    draw_halves,
-    make_generator,
-    map_threads,
-)
+from bregpath.selection._threads import map_threads
+from bregpath.selection.bootstrap import RowTracer, check_count, check_rows, draw_halves, make_generator
 from bregpath.trace import trace_path
 
 __all__ = ["Stability", "error_bound", "replicate_stability", "stability_selection"]
@@ -236,9 +230,8 @@ def stability_selection(
     threshold = _check_threshold(threshold)
     n_replicates = _check_replicates(n_replicates, pairs)
     bound = bound or ("unimodal" if pairs else "worst-case")
-    path = trace_path(X, y, **options)
-    if path.result is Result.INTERRUPTED:
-        raise KeyboardInterrupt
+    with _interrupts.all_or_nothing():
+        path = trace_path(X, y, **options)
     tracer = RowTracer.like(path, X, y, options)
     weights = path.trajectory.penalty.weights
     never_penalised = np.all(weights == 0, axis=1)

@@ -1,0 +1,60 @@
+"""Work over threads, all of it or nothing."""
+
+from __future__ import annotations
+
+import numbers
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from threading import Event
+from typing import Any, TypeVar
+
+from bregpath import _interrupts
+
+__all__ = ["map_threads", "threads"]
+
+Item = TypeVar("Item")
+Value = TypeVar("Value")
+Map = Callable[[Callable[[Any], Any], Iterable[Any]], list[Any]]
+
+
+@contextmanager
+def threads(n_jobs: Any, most: int | None = None) -> Iterator[Map]:
+    """A ``map`` over ``n_jobs`` threads, at most so many; results come in order, so their number changes nothing.
+
+    An error or Ctrl-C ends all of them promptly.
+    """
+    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, numbers.Integral) or n_jobs == 0):
+        raise ValueError(f"`n_jobs` must be a number of threads, -1 for all processors, or None; found {n_jobs!r}.")
+    jobs = 1 if n_jobs is None else int(n_jobs)
+    jobs = jobs if jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + jobs)
+    if jobs == 1 or most == 1:
+        with _interrupts.all_or_nothing():
+            yield lambda function, items: list(map(function, items))
+        return
+    unwanted = Event()
+
+    def over(pool: ThreadPoolExecutor) -> Map:
+        def run(function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
+            def call(item: Any) -> Any:
+                with _interrupts.all_or_nothing(unwanted):
+                    _interrupts.check()
+                    return function(item)
+
+            return list(pool.map(call, items))
+
+        return run
+
+    with ThreadPoolExecutor(min(jobs, most or jobs)) as pool:
+        try:
+            yield over(pool)
+        except BaseException:
+            unwanted.set()  # before the pool waits for its threads
+            raise
+
+
+def map_threads(function: Callable[[Item], Value], items: Iterable[Item], n_jobs: int | None) -> list[Value]:
+    """``[function(item) for item in items]`` over threads."""
+    with threads(n_jobs) as each:
+        return each(function, items)
