@@ -241,7 +241,7 @@ def _unpack_chunks(arrays: dict[str, Array], n_alpha: int, n_outputs: int) -> li
     taken = {f.name: 0 for f in fields(Chunk)}
     chunks = []
     for knots, columns in arrays["chunk_shapes"].tolist():
-        per_knot: dict[str, tuple[int, ...]] = {"t": (), "alpha": (n_alpha,), "alpha_slope": (n_alpha,)}
+        per_knot: dict[str, tuple[int, ...]] = {"t": (), "trust": (), "alpha": (n_alpha,), "alpha_slope": (n_alpha,)}
         per_knot |= {"z": (columns, n_outputs), "slope": (columns, n_outputs)}
         pieces = {}
         for name, shape in per_knot.items():

@@ -22,6 +22,7 @@ class Chunk:
     alpha_slope: Array  # (d, q)
     z: Array  # (d, c, q) for the first c columns of the trajectory's order
     slope: Array  # (d, c, q)
+    trust: Array  # (d,) share of the slopes that counts in the step after a knot
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class Trajectory:
     Only columns that were ever active are kept, in the order in which they became so. Between two knots every
     coordinate of ``z`` (and the intercept) is a polynomial in ``t``: a straight line when ``degree`` is 1, the cubic
     through values and slopes when it is 3. So ``kappa * shrink(z(t))`` is known, with exact zeros, at every ``t``.
+    Slopes are trusted as far as the loss then falls all the way.
     """
 
     penalty: AbstractPenalty
@@ -85,6 +87,7 @@ class Trajectory:
             alpha_slope=steps.alpha_slope,
             z=steps.z[:, kept],
             slope=steps.slope[:, kept],
+            trust=self._trust(order, kept, steps),
         )
         longer = replace(
             self,
@@ -120,17 +123,38 @@ class Trajectory:
             chunk, here = self.chunks[index], np.flatnonzero(holder == index)
             row = np.clip(np.searchsorted(chunk.t, times[here]) - 1, 0, len(chunk.t) - 2)
             h = chunk.t[row + 1] - chunk.t[row]
-            theta = (times[here] - chunk.t[row]) / h
+            theta, reach = (times[here] - chunk.t[row]) / h, chunk.trust[row] * h
             both = np.stack([row, row + 1])
-            alpha[here] = self._between(chunk.alpha[both], chunk.alpha_slope[both], h[:, None], theta[:, None])
-            h, theta = h[:, None, None], theta[:, None, None]
-            z[here, : chunk.z.shape[1]] = self._between(chunk.z[both], chunk.slope[both], h, theta)
+            alpha[here] = self._between(chunk.alpha[both], chunk.alpha_slope[both], reach[:, None], theta[:, None])
+            reach, theta = reach[:, None, None], theta[:, None, None]
+            z[here, : chunk.z.shape[1]] = self._between(chunk.z[both], chunk.slope[both], reach, theta)
         moved = holder >= 0
         beta[moved] = penalty.primal(z[moved], self.kappa)
         return alpha, columns, beta
 
+    def _trust(self, order: list[int], kept: IntArray, steps: Steps) -> Array:
+        """Share of the slopes with which the loss falls all the way between two knots.
+
+        Along the cubic the loss has the values and slopes at the knots that it has along the exact path, but a step may
+        be longer than a transient at its start or end, and following that for the whole step leads astray. The cubic
+        of the loss itself falls all the way if ``h |(l0', l1')| <= 3 (l0 - l1)`` (Fritsch & Carlson, SIAM J. Numer. Anal.
+        17 (1980) 238-246).
+        """
+        trust = np.ones(len(steps.t))
+        if self.degree == 1:
+            return trust
+        h, fall = np.diff(steps.t), -np.diff(steps.value)
+        penalty, z, slope = self.penalty.take(np.array(order, dtype=int)), steps.z[:, kept], steps.slope[:, kept]
+        moment = 1e-6 * np.append(h, h[-1])[:, None, None]
+        moved = penalty.primal(z + moment * slope, self.kappa) - penalty.primal(z - moment * slope, self.kappa)
+        speed = np.sum(moved / (2 * moment) * slope, axis=(1, 2)) + np.sum(steps.alpha_slope**2, axis=1) / self.kappa
+        expected = h * np.hypot(speed[:-1], speed[1:])
+        steep = expected > 3 * fall
+        trust[:-1][steep] = 3 * np.maximum(fall[steep], 0.0) / expected[steep]
+        return trust
+
     def _between(self, ends: Array, slopes: Array, h: Array | float, theta: Array | float) -> Array:
-        """Value at fraction ``theta`` of a step of length ``h``."""
+        """Value at fraction ``theta`` of a step in which the slopes count for a time ``h``."""
         if self.degree == 1:
             return ends[0] + theta * (ends[1] - ends[0])
         jump = ends[1] - ends[0]
@@ -165,11 +189,12 @@ class Trajectory:
         slopes = np.stack([chunk.slope[r : r + 2, i] for chunk, r, i in rows], axis=1)
         begin = np.array([chunk.t[r] for chunk, r, _ in rows])
         h = np.array([chunk.t[r + 1] for chunk, r, _ in rows]) - begin
+        reach = h * [chunk.trust[r] for chunk, r, _ in rows]
         penalty = self.penalty.take(columns)
         entering = np.array([e[3] for e in events])
 
         def distance(theta: Array) -> Array:
-            z = self._between(ends, slopes, h[:, None], theta[:, None])
+            z = self._between(ends, slopes, reach[:, None], theta[:, None])
             inside = np.min(penalty.entry(z), axis=1)
             return np.where(entering, inside, -inside)
 
