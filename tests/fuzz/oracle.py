@@ -23,6 +23,7 @@ __all__ = ["NotUnique", "Oracle"]
 
 Array = np.ndarray
 RTOL, ATOL = 1e-9, 1e-11
+SHORTEST = 1e-9  # stretch, relative to t: rounding must not end it where it began (speeds have kinks, not jumps)
 HUBER_BEND = 1.345
 FLOOR = 1e-6  # of kappa: smaller coefficients do not measure an error
 
@@ -106,7 +107,7 @@ class Oracle:
         self._scale(X, fit_intercept, standardize)
         self._thresholds(p, penalty, groups, penalty_factor, lower, upper)
         self.start = self._null_model()
-        slope = self._gradient_flow(self.start)
+        slope = self.speed(self.start)
         self.t0 = self._first_entry(slope)
         self.u0 = np.where(self.weights == 0, self.start / kappa, self.t0 * slope)
 
@@ -155,7 +156,7 @@ class Oracle:
         if self.groups is None:
             soft = np.sign(u) * np.maximum(np.abs(u) - self.weights, 0)
             return np.clip(self.kappa * soft, self.lower, self.upper)
-        u, norms = self._signed(u), self._norms(self._signed(u))
+        u, norms = self.signed(u), self.norms(self.signed(u))
         with np.errstate(divide="ignore", invalid="ignore"):
             shares = np.where(self.weights == 0, 1.0, np.where(norms > self.weights, 1 - self.weights / norms, 0.0))
         theta = self.kappa * shares * u
@@ -176,65 +177,41 @@ class Oracle:
             return math.hypot(*(min(max(share * x, a), b) for x, a, b in parts)) / (self.kappa * r) - 1
 
         longest = float(np.linalg.norm(u)) - w
-        r = brentq(excess, 1e-9 * longest, longest, xtol=1e-15)
+        r = brentq(excess, 1e-9 * longest, (1 + 1e-9) * longest, xtol=1e-15)
         return np.clip(self.kappa * r / (r + w) * u, lower, upper)
 
-    def _signed(self, u: Array) -> Array:
+    def signed(self, u: Array) -> Array:
         """``u`` without the signs that limits of zero forbid."""
         return np.where(((self.lower == 0) & (u < 0)) | ((self.upper == 0) & (u > 0)), 0.0, u)
 
-    def _norms(self, u: Array) -> Array:
-        return np.sqrt(np.bincount(self.groups, weights=np.sum(u * u, axis=1)))[self.groups][:, None]
+    def squares(self, u: Array) -> Array:
+        """Sum of squares of each group."""
+        return np.bincount(self.groups, weights=np.sum(u * u, axis=1))
+
+    def norms(self, u: Array) -> Array:
+        """Norm of its group, at each coordinate."""
+        return np.sqrt(self.squares(u))[self.groups][:, None]
 
     # --- pieces: where the right side is smooth ----------------------------------------------------------------
 
-    def _pieces(self, u: Array) -> tuple[Array, Array]:
-        """What each coordinate does (0: rests; 1, -1: moves; 2, -2: at a limit), and which rows are bent."""
-        theta = self.shrink(u)
-        if self.groups is None:
-            moves = np.where(self.weights == 0, 1.0, np.sign(theta))
-        else:
-            signed = self._signed(u)
-            moves = 1.0 * ((self._norms(signed) > self.weights) & (signed != 0) | (self.weights == 0))
-        limits = 1.0 * (theta >= self.upper) - 1.0 * (theta <= self.lower)
-        pieces = np.where(limits != 0, 2 * limits, moves)
-        pieces[(self.upper == 0) & (self.lower == 0)] = 0
-        bent = np.zeros(0)
-        if self.loss == "huber":
-            distance = (self.offset + self.A @ theta)[:, 0] - self.y
-            bent = np.sign(distance) * (np.abs(distance) > HUBER_BEND)
-        return pieces, bent
+    def alive(self, u: Array) -> Array:
+        """Coordinates beyond their threshold, with a sign that is allowed."""
+        signed = self.signed(u)
+        norms = np.abs(signed) if self.groups is None else self.norms(signed)
+        return np.where(self.weights == 0, self.lower < self.upper, (norms > self.weights) & (signed != 0))
 
-    def _smooth(self, u: Array, pieces: Array) -> tuple[Array, Array]:
-        """`shrink` as long as the pieces stay what they are, and smooth beyond; with its derivative."""
-        moves = np.abs(pieces) == 1
-        theta = np.where(pieces == 2, self.upper, np.where(pieces == -2, self.lower, 0.0))
-        if self.groups is None:
-            theta[moves] = self.kappa * (u[moves] - pieces[moves] * self.weights[moves])
-            return theta, self.kappa * np.diag(moves.ravel() * 1.0)
-        # b = u r / (r + w) where it moves; the norm r of its group obeys C / r^2 + S / (r + w)^2 = 1.
-        shrunk = moves & (self.weights > 0)
-        v, w = np.where(moves, u, 0.0), np.where(shrunk, self.weights, 1.0)
-        S = np.where(shrunk, self._norms(v) ** 2, 4.0)
-        C = np.where(shrunk, (self._norms(theta) / self.kappa) ** 2, 0.0)
-        r, bounded = np.maximum(np.sqrt(C), np.sqrt(S) - w), C > 0
-        S1, C1, w1 = S[bounded], C[bounded], w[bounded]
-        for _ in range(50):  # Newton's method from the left of the root of a convex function
-            r1 = r[bounded]
-            move = (C1 / r1**2 + S1 / (r1 + w1) ** 2 - 1) / (2 * C1 / r1**3 + 2 * S1 / (r1 + w1) ** 3)
-            r[bounded] += move
-            if np.max(np.abs(move), initial=0.0) <= 1e-15:
-                break
-        share = np.where(shrunk, r / (r + w), 1.0 * moves)
-        theta = np.where(moves, self.kappa * share * v, theta)
-        ratio = np.ones_like(r)
-        ratio[bounded] = ((r + w) / r)[bounded] ** 3
-        pull = np.where(shrunk, w / (r + w) * v / (C * ratio + S), 0.0)
-        labels = np.repeat(self.groups, self.q)
-        same = labels[:, None] == labels
-        return theta, self.kappa * (np.diag(share.ravel()) + same * np.outer(v.ravel(), pull.ravel()))
+    def limits(self, theta: Array) -> Array:
+        """1 at and beyond the upper limit, -1 at the lower one."""
+        return 1.0 * (theta >= self.upper) - 1.0 * (theta <= self.lower)
 
-    def _gradient_flow(self, theta: Array, bent: Array | None = None) -> Array:
+    def bent(self, theta: Array) -> Array:
+        """Rows beyond the bend of the Huber loss: 1, -1; nothing for other losses."""
+        if self.loss != "huber":
+            return np.zeros(0)
+        distance = (self.offset + self.A @ theta)[:, 0] - self.y
+        return np.sign(distance) * (np.abs(distance) > HUBER_BEND)
+
+    def speed(self, theta: Array, bent: Array | None = None) -> Array:
         """``u'`` at coefficients; rows of the Huber loss stay ``bent`` as they are."""
         eta = self.offset + self.A @ theta
         if bent is not None and len(bent):
@@ -243,7 +220,7 @@ class Oracle:
             r = RESIDUALS[self.loss](eta, self.y)
         return -self.A.T @ (self.w[:, None] * r)
 
-    def _hessian(self, B: Array, theta: Array, bent: Array | None = None) -> Array:
+    def hessian(self, B: Array, theta: Array, bent: Array | None = None) -> Array:
         """Second derivative over the coordinates of some columns."""
         size = B.shape[1] * self.q
         bend = CURVATURES[self.loss](self.offset + self.A @ theta, self.y)
@@ -258,23 +235,23 @@ class Oracle:
         """Optimum over intercept and free coordinates, by Newton's method with shorter steps where it must."""
         free = (self.weights[:, 0] == 0) & ~self.idle
         theta = np.zeros_like(self.weights)
-        gradient = -self._gradient_flow(theta)[free]
+        gradient = -self.speed(theta)[free]
         move = gradient
         for _ in range(200):
-            hessian = self._hessian(self.A[:, free], theta)
+            hessian = self.hessian(self.A[:, free], theta)
             move = np.linalg.lstsq(hessian, gradient.ravel(), rcond=1e-11)[0].reshape(gradient.shape)
             before = theta.copy()
             for share in 0.5 ** np.arange(40):
                 theta[free] = before[free] - share * move
                 with np.errstate(over="ignore"):
-                    new = -self._gradient_flow(theta)[free]
+                    new = -self.speed(theta)[free]
                 # The slope along the move tells whether it went beyond the minimum, and by how much.
                 if np.isfinite(new).all() and np.vdot(new, move) >= -0.5 * np.vdot(gradient, move):
                     break
             gradient = new
             if np.max(np.abs(theta - before)) <= 1e-15 * (1 + np.max(np.abs(theta))):
                 break
-        hessian = self._hessian(self.A[:, free], theta)
+        hessian = self.hessian(self.A[:, free], theta)
         curvature = np.linalg.eigvalsh(hessian)
         # Adding the same to all classes changes nothing; any other flat direction makes the start a choice.
         flat = len(gradient) if self.loss == "multinomial" else 0
@@ -283,8 +260,8 @@ class Oracle:
         return theta
 
     def _first_entry(self, slope: Array) -> float:
-        slope = np.where(self.weights == 0, 0.0, self._signed(slope))
-        speed = np.abs(slope) if self.groups is None else np.broadcast_to(self._norms(slope), slope.shape)
+        slope = np.where(self.weights == 0, 0.0, self.signed(slope))
+        speed = np.abs(slope) if self.groups is None else np.broadcast_to(self.norms(slope), slope.shape)
         moves = (speed > 1e-14) & (self.weights > 0)
         return float(np.min(self.weights[moves] / speed[moves], initial=np.inf))
 
@@ -297,37 +274,24 @@ class Oracle:
         return theta[:, 0] * self.unit - np.sum(self.center[:, None] * coef, axis=1), coef
 
     def _integrate(self, times: Array) -> list[Array]:
-        shape = self.u0.shape
         out = [self.u0 for t in times if t <= self.t0]
         t, u = self.t0, self.u0
         while len(out) < len(times):
-            pieces, bent = self._pieces(u)
-
-            def speed(t: float, v: Array) -> Array:
-                return self._gradient_flow(self._smooth(v.reshape(shape), pieces)[0], bent).ravel()
-
-            def slope(t: float, v: Array) -> Array:
-                theta, stretch = self._smooth(v.reshape(shape), pieces)
-                return -self._hessian(self.A, theta, bent) @ stretch
-
-            def changed(v: Array) -> bool:
-                new = self._pieces(v.reshape(shape))
-                return not (np.array_equal(new[0], pieces) and np.array_equal(new[1], bent))
-
-            solver = LSODA(speed, t, u.ravel(), times[-1], rtol=RTOL, atol=ATOL, jac=slope)
-            cut = False
-            while not cut and len(out) < len(times):
+            stretch = _Stretch(self, u)
+            solver = LSODA(stretch.speed, t, u.ravel(), times[-1], rtol=RTOL, atol=ATOL, jac=stretch.jacobian)
+            ended = False
+            while not ended and len(out) < len(times):
                 message = solver.step()
                 if solver.status == "failed":
                     raise RuntimeError(f"LSODA failed at t={solver.t}: {message}")
-                dense, low, high = solver.dense_output(), solver.t_old, solver.t
-                cut = changed(solver.y)
-                while cut and high - low > 4e-16 * high:
+                dense, low, high = solver.dense_output(), max(solver.t_old, t * (1 + SHORTEST)), solver.t
+                ended = high > low and not stretch.contains(solver.y)
+                while ended and high - low > 4e-16 * high:
                     middle = 0.5 * (low + high)
-                    low, high = (low, middle) if changed(dense(middle)) else (middle, high)
+                    low, high = (middle, high) if stretch.contains(dense(middle)) else (low, middle)
                 while len(out) < len(times) and times[len(out)] <= high:
-                    out.append(dense(times[len(out)]).reshape(shape))
-            t, u = high, dense(high).reshape(shape)
+                    out.append(dense(times[len(out)]).reshape(u.shape))
+            t, u = high, dense(high).reshape(u.shape)
         return out
 
     def error(self, t: Array, coef: Array) -> Array:
@@ -340,3 +304,76 @@ class Oracle:
         exact = self.solve(t)[1] * inside
         off = np.abs(coef.reshape(exact.shape) * inside - exact).max(axis=(1, 2), initial=0.0)
         return off / np.maximum(np.abs(exact).max(axis=(1, 2), initial=0.0), FLOOR * self.kappa)
+
+
+class _Stretch:
+    """The dynamics with its pieces held as they are at ``u``: smooth, and right as long as it `contains` the state."""
+
+    def __init__(self, oracle: Oracle, u: Array) -> None:
+        theta = oracle.shrink(u)
+        self.oracle, self.shape = oracle, u.shape
+        self.alive, self.bent = oracle.alive(u), oracle.bent(theta)
+        self.limits = self.alive * oracle.limits(theta)
+        self.moves = self.alive & (self.limits == 0)
+        self.fixed = np.where(self.limits > 0, oracle.upper, np.where(self.limits < 0, oracle.lower, 0.0))
+        self.sign = np.sign(theta)
+        self.w = np.where(self.alive, oracle.weights, 0.0)
+        if oracle.groups is not None:  # what follows is one number a group
+            self.w = np.zeros(oracle.groups.max() + 1)
+            np.maximum.at(self.w, oracle.groups, np.where(self.alive, oracle.weights, 0.0).max(axis=1))
+            self.C = oracle.squares(self.fixed) / oracle.kappa**2
+            self.bounded = (self.C > 0) & (self.w > 0)
+
+    def contains(self, u: Array) -> bool:
+        u, oracle = u.reshape(self.shape), self.oracle
+        if not np.array_equal(oracle.alive(u), self.alive):
+            return False
+        theta = self._unlimited(u)
+        if not np.array_equal(self.alive * oracle.limits(theta), self.limits):
+            return False
+        return not len(self.bent) or np.array_equal(oracle.bent(np.where(self.moves, theta, self.fixed)), self.bent)
+
+    def speed(self, t: float, u: Array) -> Array:
+        theta = np.where(self.moves, self._unlimited(u.reshape(self.shape)), self.fixed)
+        return self.oracle.speed(theta, self.bent).ravel()
+
+    def jacobian(self, t: float, u: Array) -> Array:
+        u = u.reshape(self.shape)
+        theta = np.where(self.moves, self._unlimited(u), self.fixed)
+        return -self.oracle.hessian(self.oracle.A, theta, self.bent) @ self._derivative(u)
+
+    def _unlimited(self, u: Array) -> Array:
+        """Coefficients of those alive, were there no limits for them."""
+        if self.oracle.groups is None:
+            return self.oracle.kappa * (u - self.sign * self.w)
+        r = self._radius(u)
+        return self.oracle.kappa * (r / (r + self.w))[self.oracle.groups][:, None] * u
+
+    def _radius(self, u: Array) -> Array:
+        """Norm r of each group: b = u r / (r + w) where it moves, so ``C / r^2 + S / (r + w)^2 = 1``."""
+        S = self.oracle.squares(np.where(self.moves, u, 0.0))
+        r = np.where(self.w > 0, np.sqrt(S) - self.w, 1.0)
+        if self.bounded.any():
+            S, C, w = S[self.bounded], self.C[self.bounded], self.w[self.bounded]
+            x = np.maximum(np.sqrt(C), np.sqrt(S) - w)  # left of the root of a convex function: Newton's method
+            for _ in range(50):
+                move = (C / x**2 + S / (x + w) ** 2 - 1) / (2 * C / x**3 + 2 * S / (x + w) ** 3)
+                x = x + move
+                if np.max(np.abs(move)) <= 1e-15:
+                    break
+            r[self.bounded] = x
+        return r
+
+    def _derivative(self, u: Array) -> Array:
+        """Of the coefficients."""
+        kappa, groups = self.oracle.kappa, self.oracle.groups
+        if groups is None:
+            return kappa * np.diag(1.0 * self.moves.ravel())
+        v = np.where(self.moves, u, 0.0)
+        r, slope = self._radius(u), np.where(self.w > 0, self.oracle.squares(v), 1.0)
+        slope[self.bounded] += (self.C * (1 + self.w / r) ** 3)[self.bounded]
+        pull = self.w / (r + self.w) / slope
+        share = np.where(self.moves, (r / (r + self.w))[groups][:, None], 0.0)
+        labels = np.repeat(groups, self.oracle.q)
+        bend = np.outer(v.ravel(), (pull[groups][:, None] * v).ravel())
+        return kappa * (np.diag(share.ravel()) + (labels[:, None] == labels) * bend)
