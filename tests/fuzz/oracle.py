@@ -269,9 +269,24 @@ class Oracle:
 
     def solve(self, times: Array) -> tuple[Array, Array]:
         """Intercepts (T, q) and coefficients (T, p, q) at ascending times, in the units of the data."""
-        theta = np.stack([self.shrink(u) for u in self._integrate(np.asarray(times) * self.unit)])
+        return self._restore(self._integrate(np.asarray(times) * self.unit))
+
+    def _restore(self, states: list[Array]) -> tuple[Array, Array]:
+        """Of states, in the units of the data."""
+        theta = np.stack([self.shrink(u) for u in states])
         coef = theta[:, 1:] * (self.unit / self.scale[:, None])
         return theta[:, 0] * self.unit - np.sum(self.center[:, None] * coef, axis=1), coef
+
+    def iterate(self, times: Array, step: float) -> tuple[Array, Array]:
+        """The same of the paper's iteration with a fixed step from t0 on; its dual moves on straight lines."""
+        times, h = np.asarray(times) * self.unit, step * self.unit
+        out, t, u = [self.u0 for t in times if t <= self.t0], self.t0, self.u0
+        while len(out) < len(times):
+            slope = self.speed(self.shrink(u))
+            while len(out) < len(times) and times[len(out)] <= t + h:
+                out.append(u + (times[len(out)] - t) * slope)
+            t, u = t + h, u + h * slope
+        return self._restore(out)
 
     def _integrate(self, times: Array) -> list[Array]:
         out = [self.u0 for t in times if t <= self.t0]
@@ -294,16 +309,28 @@ class Oracle:
             t, u = high, dense(high).reshape(u.shape)
         return out
 
-    def error(self, t: Array, coef: Array) -> Array:
-        """Error of coefficients at times: as ``tol`` means it, relative to the largest coefficient at that time.
+    def error(self, path: Any) -> Array:
+        """Error of the coefficients at the times of a path: as ``tol`` means it, relative to the largest at that time.
 
         Both in the units in which the path is integrated (standard deviations), and coefficients below a millionth of
         kappa count as that.
         """
+        return self.difference(path.coef, self.solve(path.t)[1])
+
+    def difference(self, coef: Array, exact: Array) -> Array:
+        """At each time, relative to the largest coefficient; see `error`."""
         inside = self.scale[:, None] / self.unit
-        exact = self.solve(t)[1] * inside
-        off = np.abs(coef.reshape(exact.shape) * inside - exact).max(axis=(1, 2), initial=0.0)
-        return off / np.maximum(np.abs(exact).max(axis=(1, 2), initial=0.0), FLOOR * self.kappa)
+        off = np.abs((coef.reshape(exact.shape) - exact) * inside).max(axis=(1, 2), initial=0.0)
+        return off / np.maximum(np.abs(exact * inside).max(axis=(1, 2), initial=0.0), FLOOR * self.kappa)
+
+    def largest_stable_step(self, t: float) -> float:
+        """A fixed step at which the loss cannot rise before ``t``, in the units of the data."""
+        bound = {"gaussian": 1.0, "huber": 1.0, "logistic": 0.25, "multinomial": 0.5}.get(self.loss)
+        if bound is None:  # rates on the way, with room to spare
+            states = self._integrate(np.geomspace(self.t0, t * self.unit, 10))
+            bound = 3 * max(float(np.exp(self.offset + self.A @ self.shrink(u)).max()) for u in states)
+        curvature = bound * float(np.linalg.eigvalsh(self.A.T @ (self.w[:, None] * self.A))[-1])
+        return 2.0 / (self.kappa * curvature * self.unit)
 
 
 class _Stretch:

@@ -36,11 +36,11 @@ class Problem:
         return " ".join([self.options["loss"], self.options["penalty"], *self.traits])
 
 
-def make_problem(seed: int, loss: str | None = None) -> Problem:
-    """A problem with 20 to 80 rows and 2 to 15 columns, of any loss unless told."""
+def make_problem(seed: int, most_columns: int = 15) -> Problem:
+    """A problem with 20 to 80 rows."""
     rng = stream(seed)
-    n, p = int(rng.integers(20, 81)), int(rng.integers(2, 16))
-    loss = loss or str(rng.choice(ALL_LOSSES))
+    n, p = int(rng.integers(20, 81)), int(rng.integers(2, most_columns + 1))
+    loss = str(rng.choice(ALL_LOSSES))
     X = _columns(rng, n, p)
     coef = rng.normal(size=p) * (rng.random(p) < 0.5)
     y = response(loss, rng.normal() + X @ coef / max(1.0, 0.7 * np.linalg.norm(coef)), rng)

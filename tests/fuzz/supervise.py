@@ -1,62 +1,107 @@
-"""Tasks in worker processes: one that hangs or crashes its interpreter is reported, and the others go on."""
+"""Checks in worker processes: one that hangs or crashes its interpreter is reported, and the others go on."""
 
 from __future__ import annotations
 
 import importlib
+import os
+import resource
 import signal
 import time
 import traceback
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from multiprocessing import connection, get_context
 from typing import Any
 
-__all__ = ["Outcome", "Skipped", "perform", "supervise"]
+__all__ = ["KINDS", "Failed", "Outcome", "Skipped", "Task", "perform", "supervise"]
+
+# A new kind of check is tried by being here: a function of one integer, for which a failure is an exception.
+KINDS: dict[str, str] = {
+    "accuracy": "tests.fuzz.paths:accuracy",
+    "fixed-steps": "tests.fuzz.paths:fixed_steps",
+    "containers": "tests.fuzz.paths:containers",
+    "frames": "tests.fuzz.paths:frames",
+    "screening": "tests.fuzz.paths:screening",
+    "kernels": "tests.fuzz.paths:kernels",
+    "copies": "tests.fuzz.paths:copies",
+    "interrupts": "tests.fuzz.paths:interrupts",
+    "graphs": "tests.fuzz.graphs:graphs",
+    "files": "tests.fuzz.files:files",
+}
+
+MEMORY = 2**32  # bytes that a worker may take
 
 
 class Skipped(Exception):
     """A random problem that is none."""
 
 
+class Failed(AssertionError):
+    """A failure with something to measure it by."""
+
+    def __init__(self, message: str, result: Any) -> None:
+        super().__init__(message)
+        self.result = result
+
+
+@dataclass(frozen=True)
+class Task:
+    """One check: a kind (or any ``module:function``) and its arguments, the seed first."""
+
+    kind: str
+    args: tuple[Any, ...]
+
+    @property
+    def replay(self) -> str:
+        return f"python -m tests.fuzz --replay {self.kind}:{self.args[0]}"
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What became of a task."""
 
-    task: tuple[Any, ...]
-    status: str  # held, failed, skipped, hung or crashed
+    task: Task
+    status: str  # held, skipped, failed, hung or crashed
     text: str = ""  # of the error
-    result: Any = field(default=None)  # what the function returned
-    seconds: float = 0.0
+    result: Any = None  # what the function returned
+
+    @property
+    def is_failure(self) -> bool:
+        return self.status not in ("held", "skipped")
 
 
-def perform(function: str, task: tuple[Any, ...]) -> Outcome:
-    """Call ``module:function`` here and now; warnings are errors."""
-    module, name = function.split(":")
-    began = time.perf_counter()
-    status, text, result = "held", "", None
+def call(task: Task) -> Any:
+    """Perform a check here and now; warnings are errors."""
+    module, name = KINDS.get(task.kind, task.kind).split(":")
+    function = getattr(importlib.import_module(module), name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return function(*task.args)
+
+
+def perform(task: Task) -> Outcome:
+    """The same, with its outcome as a value."""
     try:
-        call = getattr(importlib.import_module(module), name)
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            result = call(*task)
+        return Outcome(task, "held", result=call(task))
     except Skipped as error:
-        status, text = "skipped", str(error)
+        return Outcome(task, "skipped", str(error))
     except Exception as error:
         last = traceback.extract_tb(error.__traceback__)[-1]
-        where = f"{'/'.join(last.filename.split('/')[-2:])}:{last.lineno}"
-        status, text = "failed", f"{type(error).__name__}: {error} ({where})"
-    return Outcome(task, status, text, result, time.perf_counter() - began)
+        where = os.sep.join(last.filename.split(os.sep)[-2:])
+        message = " ".join(str(error).split())[:300]
+        text = f"{type(error).__name__} in {where}:{last.lineno}: {message}"
+        return Outcome(task, "failed", text, getattr(error, "result", None))
 
 
-def supervise(function: str, tasks: Iterable[tuple[Any, ...]], *, jobs: int, limit: float) -> Iterator[Outcome]:
+def supervise(tasks: Iterable[Task], *, jobs: int, limit: float) -> Iterator[Outcome]:
     """Outcomes of all tasks in the order of their ends, with at most ``limit`` seconds for each."""
-    queue, workers = iter(tasks), [_Worker(function) for _ in range(jobs)]
+    queue, workers = iter(tasks), [_Worker() for _ in range(jobs)]
     try:
         for worker in workers:
             worker.give(next(queue, None))
         while busy := [worker for worker in workers if worker.task is not None]:
-            patience = min(worker.began + limit for worker in busy) - time.monotonic()
+            patience = min(worker.began for worker in busy) + limit - time.monotonic()
             connection.wait([worker.pipe for worker in busy], timeout=max(patience, 0.0))
             for worker in busy:
                 outcome = worker.outcome(limit)
@@ -71,20 +116,20 @@ def supervise(function: str, tasks: Iterable[tuple[Any, ...]], *, jobs: int, lim
 class _Worker:
     """A process that performs one task after the other."""
 
-    def __init__(self, function: str) -> None:
-        self.function = function
-        self.task: tuple[Any, ...] | None = None
-        self.start()
+    def __init__(self) -> None:
+        self.task: Task | None = None
+        self._start()
 
-    def start(self) -> None:
+    def _start(self) -> None:
         # A fresh interpreter: nothing of this process is shared, so nothing of it can be damaged.
         context = get_context("spawn")
         self.pipe, theirs = context.Pipe()
-        self.process = context.Process(target=_serve, args=(self.function, theirs), daemon=True)
+        self.process = context.Process(target=_serve, args=(theirs,), daemon=True)
         self.process.start()
         theirs.close()
+        self.pipe.recv()  # ready: the time of the first task does not begin before
 
-    def give(self, task: tuple[Any, ...] | None) -> None:
+    def give(self, task: Task | None) -> None:
         self.task, self.began = task, time.monotonic()
         if task is not None:
             self.pipe.send(task)
@@ -92,19 +137,17 @@ class _Worker:
     def outcome(self, limit: float) -> Outcome | None:
         """That of the present task, if there is any by now."""
         assert self.task is not None
-        seconds = time.monotonic() - self.began
         try:
             if self.pipe.poll():
                 return self.pipe.recv()
-        except EOFError:
+            if time.monotonic() - self.began < limit:
+                return None
+            outcome = Outcome(self.task, "hung", f"no result after {limit:g} s")
+        except (EOFError, OSError):
             self.process.join()
             outcome = Outcome(self.task, "crashed", f"the interpreter ended with code {self.process.exitcode}")
-        else:
-            if seconds < limit:
-                return None
-            outcome = Outcome(self.task, "hung", f"no result after {limit:g} s", seconds=seconds)
         self.end()
-        self.start()
+        self._start()
         return outcome
 
     def end(self) -> None:
@@ -113,11 +156,13 @@ class _Worker:
         self.pipe.close()
 
 
-def _serve(function: str, pipe: connection.Connection) -> None:
+def _serve(pipe: connection.Connection) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    pipe.send("ready")
     while True:
         try:
             task = pipe.recv()
         except (EOFError, KeyboardInterrupt):
             return
-        pipe.send(perform(function, task))
+        pipe.send(perform(task))

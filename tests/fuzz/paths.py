@@ -1,0 +1,206 @@
+"""What must hold of any path of a regression, on random problems."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.testing import assert_allclose
+
+import bregpath
+from bregpath import _kernels
+from tests.fuzz.oracle import NotUnique, Oracle
+from tests.fuzz.problems import Problem, make_problem, stream
+from tests.fuzz.supervise import Failed, Skipped
+from tests.interrupts import interrupt_and_extend
+
+Array = np.ndarray
+TOLS = (1e-2, 1e-3, 1e-4)
+MOST_STEPS = 3000  # of a path with fixed steps
+
+
+def accuracy(seed: int, tols: tuple[float, ...] = TOLS) -> dict[float, float]:
+    """Adaptive steps stay within 2 tol of the exact path; the error is told as a multiple of each tolerance."""
+    found = measure_accuracy(seed, tols)
+    if max(found.values()) > 2:
+        raise Failed("error / tol is " + ", ".join(f"{x:.2g} at {tol:g}" for tol, x in found.items()), found)
+    return found
+
+
+def measure_accuracy(seed: int, tols: tuple[float, ...] = TOLS) -> dict[float, float]:
+    """Largest error of a coefficient on a random path, as a multiple of ``tol``, for each tolerance."""
+    problem = make_problem(seed)
+    oracle = exact(problem)
+    times = some_times(stream(seed, 1), oracle)
+    paths = [trace(problem, tol=tol, t=times) for tol in tols]
+    return {tol: float(oracle.error(path).max()) / tol for tol, path in zip(tols, paths, strict=True)}
+
+
+def fixed_steps(seed: int) -> None:
+    """A fixed step is the paper's iteration."""
+    problem, rng = make_problem(seed), stream(seed, 1)
+    oracle = exact(problem)
+    times = some_times(rng, oracle)
+    step = float(rng.uniform(0.1, 0.9)) * oracle.largest_stable_step(times[-1])
+    times = times[times <= oracle.t0 / oracle.unit + MOST_STEPS * step]
+    if not len(times):
+        raise Skipped("too many steps")
+    path = trace(problem, t=times, step=step)
+    assert oracle.difference(path.coef, oracle.iterate(path.t, step)[1]).max() <= 1e-8
+
+
+def containers(seed: int) -> None:
+    """The same numbers in another container make the same path."""
+    problem, rng = make_problem(seed), stream(seed, 1)
+    name = str(rng.choice(list(CONTAINERS)))
+    X, contained = CONTAINERS[name](problem.X, rng)
+    plain = Problem(problem.seed, X, problem.y, problem.options)
+    assert_same(trace(problem, X=contained), trace(plain), f"X as {name}")
+
+
+def frames(seed: int) -> None:
+    """Categories of a frame are indicators in one group."""
+    problem, rng = make_problem(seed), stream(seed, 1)
+    if problem.labels is None:
+        raise Skipped("no categories")
+    width = problem.X.shape[1] - len(np.unique(problem.labels))
+    table = {f"x{j}": problem.X[:, j] for j in range(width)} | {"label": problem.labels}
+    make = __import__(str(rng.choice(["pandas", "polars"]))).DataFrame
+    options = {name: value for name, value in problem.options.items() if name != "groups"}
+    assert_same(bregpath.trace_path(make(table), problem.y, n_times=30, **options), trace(problem), "X as a frame")
+
+
+def screening(seed: int) -> None:
+    """The screened path is the unscreened one."""
+    problem = make_problem(seed, most_columns=150)
+    with patch("bregpath.designs.base.WHOLE_BYTES", 0), patch("bregpath.flow.gram.MAX_WHOLE", 0):
+        screened = trace(problem)
+    assert_same(screened, trace(problem, screening=False), "screening")
+
+
+def kernels(seed: int) -> None:
+    """The compiled core makes the path of the NumPy kernels."""
+    if not _kernels.has_compiled():
+        raise Skipped("no compiled core")
+    problem = make_problem(seed)
+    compiled = trace(problem)
+    with patch("bregpath._kernels._compiled", None):
+        assert_same(compiled, trace(problem), "the compiled core")
+
+
+def copies(seed: int) -> None:
+    """Weight k is k copies of a row, weight 0 its absence."""
+    problem, rng = make_problem(seed), stream(seed, 1)
+    w = rng.integers(0, 4, len(problem.y))
+    w[np.unique(problem.y, return_index=True)[1] if problem.options["loss"] in ("logistic", "multinomial") else 0] = 1
+    if problem.options["loss"] == "poisson":
+        w[problem.y.argmax()] = 1
+    options = {**problem.options, "sample_weight": w}
+    repeated = {name: value for name, value in problem.options.items() if name != "sample_weight"}
+    if "offset" in repeated:
+        repeated["offset"] = np.repeat(repeated["offset"], w, axis=0)
+    weighted = bregpath.trace_path(problem.X, problem.y, n_times=30, **options)
+    X, y = np.repeat(problem.X, w, axis=0), np.repeat(problem.y, w)
+    assert_same(weighted, bregpath.trace_path(X, y, n_times=30, **repeated), "weights")
+
+
+def interrupts(seed: int) -> str:
+    """Ctrl-C at any moment leaves a beginning of the path, and its extension is the whole one."""
+    problem, rng = make_problem(seed, most_columns=100), stream(seed, 1)
+    tol = float(rng.choice([1e-2, 1e-4]))
+    return interrupt_and_extend(lambda: trace(problem, tol=tol), trace(problem, tol=tol), rng)
+
+
+# --- parts --------------------------------------------------------------------------------------------------------
+
+
+def trace(problem: Problem, X: Any = None, **options: Any) -> bregpath.Path:
+    """The path of a problem, its X perhaps in another container."""
+    X = problem.X if X is None else X
+    return bregpath.trace_path(X, problem.y, **{"n_times": 30, **problem.options, **options})
+
+
+def exact(problem: Problem) -> Oracle:
+    """The exact path of a problem that has one."""
+    try:
+        oracle = Oracle(problem.X, problem.y, **problem.options)
+    except NotUnique as error:
+        raise Skipped(str(error)) from None
+    if not np.isfinite(oracle.t0):
+        raise Skipped("nothing ever enters")
+    return oracle
+
+
+def some_times(rng: np.random.Generator, oracle: Oracle) -> Array:
+    """A grid of times, regular or not, that may begin before the first entry."""
+    ratio = 10 ** rng.uniform(0.3, 2)
+    grids = {
+        "regular": np.geomspace(1.0, ratio, 40),
+        "few": np.sort(rng.uniform(1.0, ratio, 3)),
+        "early": np.geomspace(0.3, ratio, 25),
+        "crowded": 1 + (ratio - 1) * np.sort(rng.random(60)) ** 4,
+    }
+    return oracle.t0 / oracle.unit * grids[str(rng.choice(list(grids), p=[0.55, 0.15, 0.15, 0.15]))]
+
+
+def assert_same(path: bregpath.Path, other: bregpath.Path, what: str) -> None:
+    """Equal in units of the integration, to 1e-8 of the largest coefficient."""
+    assert path.result is other.result, f"{what}: {path.result.name}, not {other.result.name}"
+    assert_allclose(path.t, other.t, rtol=1e-9, err_msg=what)
+    inside = (other.units.scale / other.units.y_unit)[:, None]
+    one, two = (p.coef.reshape(len(p.t), -1, p.n_outputs) * inside for p in (path, other))
+    assert_allclose(one, two, rtol=0, atol=1e-8 * max(np.abs(two).max(), 1e-12), err_msg=what)
+    assert_allclose(path.deviance, other.deviance, rtol=1e-6, atol=1e-8 * other.null_deviance, err_msg=what)
+
+
+# --- containers: the numbers that are left, and what holds them -----------------------------------------------------
+
+
+def _split(X: Array, rng: np.random.Generator) -> sp.coo_array:
+    """Some entries as sums of two, in any order."""
+    rows, columns = np.nonzero(X)
+    twice = rng.random(len(rows)) < 0.3
+    data = np.where(twice, 0.5, 1.0) * X[rows, columns]
+    parts = [np.concatenate([part, part[twice]]) for part in (data, rows, columns)]
+    order = rng.permutation(len(parts[0]))
+    data, rows, columns = (part[order] for part in parts)
+    return sp.coo_array((data, (rows, columns)), shape=X.shape)
+
+
+def _unsummed(X: Array, rng: np.random.Generator) -> sp.csr_array:
+    """Duplicate entries inside a compressed matrix."""
+    split = _split(X, rng)
+    order = np.argsort(split.row, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(np.bincount(split.row, minlength=X.shape[0]))])
+    return sp.csr_array((split.data[order], split.col[order], starts), shape=X.shape)
+
+
+def _matrix(X: Array) -> Array:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PendingDeprecationWarning)
+        return np.asmatrix(X)
+
+
+def _single(X: Array) -> Array:
+    return X.astype(np.float32).astype(float)
+
+
+CONTAINERS: dict[str, Callable[[Array, np.random.Generator], tuple[Array, Any]]] = {
+    "Fortran order": lambda X, rng: (X, np.asfortranarray(X)),
+    "float32": lambda X, rng: (_single(X), X.astype(np.float32)),
+    "float32 in Fortran order": lambda X, rng: (_single(X), np.asfortranarray(X.astype(np.float32))),
+    "a view of every second column": lambda X, rng: (X, np.repeat(X, 2, axis=1)[:, ::2]),
+    "a reversed view": lambda X, rng: (X, np.ascontiguousarray(X[::-1, ::-1])[::-1, ::-1]),
+    "the other byte order": lambda X, rng: (X, X.astype(X.dtype.newbyteorder())),
+    "lists": lambda X, rng: (X, X.tolist()),
+    "a matrix": lambda X, rng: (X, _matrix(X)),
+    "csr": lambda X, rng: (X, sp.csr_array(X)),
+    "csc": lambda X, rng: (X, sp.csc_matrix(X)),
+    "csc of float32": lambda X, rng: (_single(X), sp.csc_array(X.astype(np.float32))),
+    "coo with duplicates": lambda X, rng: (X, _split(X, rng)),
+    "csr with duplicates": lambda X, rng: (X, _unsummed(X, rng)),
+}
