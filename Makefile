@@ -5,6 +5,8 @@ PYTHON ?= python3
 JOBS ?= 2
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
+FUZZ_MINUTES ?= 5
+FUZZ_ARGS ?=
 VENV := .venv
 PURE := .venv-pure
 SANITIZE := .venv-sanitize
@@ -33,7 +35,7 @@ EXTRAS_bench := all
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help test test-pure sanitize slow lint demo docs bench sdist clean
+.PHONY: help test test-pure sanitize slow fuzz lint demo docs bench sdist clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -48,6 +50,9 @@ test-pure: $(PURE)/.deps-test  ## the same tests with the NumPy-only package
 
 slow: $(VENV)/.deps-test  ## the tests marked slow
 	$(VENV)/bin/python -m pytest -n $(JOBS) -m slow tests $(PYTEST_ARGS)
+
+fuzz: $(VENV)/.deps-test  ## random problems against all that must hold, for FUZZ_MINUTES=5 (FUZZ_ARGS="--seed 7")
+	$(VENV)/bin/python -m tests.fuzz --minutes $(FUZZ_MINUTES) --jobs $(JOBS) $(FUZZ_ARGS)
 
 # The compiled core under the address and undefined-behaviour sanitizers; Python itself is not built with them.
 SANITIZERS := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g

@@ -60,7 +60,8 @@ def main() -> int:
         return 0
     outcomes: list[Outcome] = []
     try:
-        for outcome in supervise(tasks(args.kinds.split(","), args.seed, args.minutes), jobs=args.jobs, limit=args.limit):
+        queue = tasks(args.kinds.split(","), args.seed, args.minutes)
+        for outcome in supervise(queue, jobs=args.jobs, limit=args.limit):
             outcomes.append(outcome)
             if outcome.is_failure:
                 print(f"{outcome.status}: {outcome.task.replay}\n    {outcome.text}", flush=True)

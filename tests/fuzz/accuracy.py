@@ -1,4 +1,4 @@
-"""How far adaptive steps stay from the exact path: ``python -m tests.fuzz.accuracy --tol 1e-2 --count 200 --seed 0``."""
+"""How far adaptive steps stay from the exact path: ``python -m tests.fuzz.accuracy --tol 1e-2 --count 200``."""
 
 from __future__ import annotations
 

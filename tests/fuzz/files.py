@@ -67,7 +67,10 @@ def _members(data: bytes, change: Callable[[dict[str, bytes]], None]) -> bytes:
 
 
 def _member_lost(data: bytes, rng: np.random.Generator) -> bytes:
-    return _members(data, lambda members: members.pop(str(rng.choice(sorted(members)))) and None)
+    def lose(members: dict[str, bytes]) -> None:
+        del members[str(rng.choice(sorted(members)))]
+
+    return _members(data, lose)
 
 
 def _member_cut(data: bytes, rng: np.random.Generator) -> bytes:

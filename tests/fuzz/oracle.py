@@ -19,7 +19,7 @@ import numpy as np
 from scipy.integrate import LSODA
 from scipy.optimize import brentq
 
-__all__ = ["NotUnique", "Oracle"]
+__all__ = ["NotUniqueError", "Oracle"]
 
 Array = np.ndarray
 RTOL, ATOL = 1e-9, 1e-11
@@ -28,7 +28,7 @@ HUBER_BEND = 1.345
 FLOOR = 1e-6  # of kappa: smaller coefficients do not measure an error
 
 
-class NotUnique(Exception):
+class NotUniqueError(Exception):
     """The unpenalised start of the path is not unique (or not finite), so neither is the path."""
 
 
@@ -256,7 +256,7 @@ class Oracle:
         # Adding the same to all classes changes nothing; any other flat direction makes the start a choice.
         flat = len(gradient) if self.loss == "multinomial" else 0
         if np.max(np.abs(move), initial=0.0) > 1e-9 or np.any(curvature[flat:] < 1e-8):
-            raise NotUnique("The unpenalised part has no unique optimum.")
+            raise NotUniqueError("The unpenalised part has no unique optimum.")
         return theta
 
     def _first_entry(self, slope: Array) -> float:

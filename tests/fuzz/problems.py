@@ -36,8 +36,8 @@ class Problem:
         return " ".join([self.options["loss"], self.options["penalty"], *self.traits])
 
 
-def make_problem(seed: int, most_columns: int = 15) -> Problem:
-    """A problem with 20 to 80 rows."""
+def make_problem(seed: int, most_columns: int = 15, categories: float = 0.15) -> Problem:
+    """A problem with 20 to 80 rows; ``categories`` is the chance of a categorical column."""
     rng = stream(seed)
     n, p = int(rng.integers(20, 81)), int(rng.integers(2, most_columns + 1))
     loss = str(rng.choice(ALL_LOSSES))
@@ -54,7 +54,7 @@ def make_problem(seed: int, most_columns: int = 15) -> Problem:
     }
     X, y = _other_units(rng, X, y, options)
     labels = None
-    if rng.random() < 0.15:
+    if rng.random() < categories:
         labels = rng.choice(["a", "b", "c", "d"][: rng.integers(2, 5)], n)
         X = np.column_stack([X, labels[:, None] == np.unique(labels)])
     _rows(rng, y, options)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import importlib
 import os
-import resource
 import signal
+import sys
 import time
 import traceback
 import warnings
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from multiprocessing import connection, get_context
 from typing import Any
 
-__all__ = ["KINDS", "Failed", "Outcome", "Skipped", "Task", "perform", "supervise"]
+__all__ = ["KINDS", "CheckError", "Outcome", "SkipError", "Task", "call", "perform", "supervise"]
 
 # A new kind of check is tried by being here: a function of one integer, for which a failure is an exception.
 KINDS: dict[str, str] = {
@@ -33,11 +33,11 @@ KINDS: dict[str, str] = {
 MEMORY = 2**32  # bytes that a worker may take
 
 
-class Skipped(Exception):
+class SkipError(Exception):
     """A random problem that is none."""
 
 
-class Failed(AssertionError):
+class CheckError(AssertionError):
     """A failure with something to measure it by."""
 
     def __init__(self, message: str, result: Any) -> None:
@@ -84,7 +84,7 @@ def perform(task: Task) -> Outcome:
     """The same, with its outcome as a value."""
     try:
         return Outcome(task, "held", result=call(task))
-    except Skipped as error:
+    except SkipError as error:
         return Outcome(task, "skipped", str(error))
     except Exception as error:
         last = traceback.extract_tb(error.__traceback__)[-1]
@@ -158,7 +158,10 @@ class _Worker:
 
 def _serve(pipe: connection.Connection) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    if sys.platform == "linux":
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     pipe.send("ready")
     while True:
         try:
