@@ -191,7 +191,7 @@ def test_warnings_are_notes(table, capsys):
 
 def test_tables_by_rich(capsys, monkeypatch):
     pytest.importorskip("rich")
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     output._print_table(["name", "value"], [["region[north]", "1"]], left={0})
     out = capsys.readouterr().out
     assert "region[north]" in out and "─" in out

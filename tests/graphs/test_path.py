@@ -88,10 +88,47 @@ def test_permuting_nodes_permutes_the_graph(case):
     assert_allclose(moved.entry_times, path.entry_times[np.ix_(order, order)], rtol=1e-7)
 
 
+def tied_data(case):
+    """Rows, and the same with the nodes in reverse order: an edge and its mirror image tie at every time."""
+    X = potts_data(50, (3, 2, 2, 3)) if case.startswith("potts") else data_of(case, n=50)
+    return np.vstack([X, X[:, ::-1]])
+
+
+def independent_data(case):
+    """The last node is exactly independent of all others: slopes of its edges are zero, up to rounding."""
+    X = data_of(case, n=50)
+    return np.vstack([np.column_stack([X[:, :-1], np.full(50, state)]) for state in np.unique(X[:, -1])])
+
+
+@pytest.mark.parametrize("case", EVERY)
+def test_edges_that_tie_enter_together(case):
+    path = path_of(case, tied_data(case))
+    scale = np.abs(path.coef).max()
+    assert scale > 0
+    assert_allclose(path.coef[:, ::-1, ::-1], path.coef, rtol=0, atol=1e-9 * scale)
+    assert_allclose(path.entry_times[::-1, ::-1], path.entry_times, rtol=1e-9)
+    assert_allclose(path.exit_times[::-1, ::-1], path.exit_times, rtol=1e-9)
+
+
+@pytest.mark.parametrize("data", [tied_data, independent_data])
+@pytest.mark.parametrize("case", DISCRETE)
+def test_ties_and_independence_change_nothing_by_rounding(case, data, monkeypatch):
+    """Neither the order of rows, nor screening, nor the kernels."""
+    X = data(case)
+    path = path_of(case, X)
+    assert_same_graphs(path_of(case, X[np.random.default_rng(0).permutation(len(X))]), path)
+    assert_same_graphs(path_of(case, X, sample_weight=np.full(len(X), 3.0)), path)
+    with monkeypatch.context() as patch:
+        patch.setattr("bregpath.designs.pairwise.MAX_SMALL", 0)
+        assert_same_graphs(path_of(case, X), path)
+    monkeypatch.setattr(_kernels, "_compiled", None)
+    assert_same_graphs(path_of(case, X), path)
+
+
 @pytest.mark.parametrize("case", EVERY)
 def test_weight_k_is_k_copies(case):
     X = data_of(case, n=60)
-    counts = np.arange(60) % 3 + (np.arange(60) < 7)  # 67 rows: a prime, see N_ROWS
+    counts = np.arange(60) % 3 + (np.arange(60) < 7)
     weighted = graph_of(case).fit(X, sample_weight=counts)
     repeated = graph_of(case).fit(np.repeat(X, counts, axis=0))
     assert_same_graphs(weighted.path_, repeated.path_)
@@ -137,8 +174,8 @@ def test_first_entry_time_by_hand(case):
     assert path.n_edges[0] == 0
     if case != "ising-nodewise-and":  # an edge needs its second coefficient, too
         assert_allclose(path.entry_times.min(), path.t[0], rtol=1e-9)
-        first = np.unravel_index(path.entry_times.argmin(), path.entry_times.shape)
-        assert gradient[first] == gradient.max()
+        first = np.isclose(path.entry_times, path.t[0], rtol=1e-9)  # several edges, where they tie
+        assert_array_equal(first, np.isclose(gradient, gradient.max(), rtol=1e-9))
 
 
 def null_gradient(case, X):

@@ -174,10 +174,29 @@ def test_constant_offset_moves_the_intercept_only(loss: str) -> None:
         assert_allclose(b.intercept, a.intercept, rtol=0, atol=1e-8)
 
 
-def test_two_classes_of_multinomial_are_logistic_at_half_the_scale() -> None:
-    """With eta = (-f, f) both coefficients share the work: coefficients sum to zero over classes."""
+@pytest.mark.parametrize(("penalty", "norm"), [("l1", 1.0), ("group", np.sqrt(2.0))])
+def test_two_classes_of_multinomial_are_logistic(penalty: str, norm: float) -> None:
+    """With eta = (-f / 2, f / 2) both classes share the work.
+
+    Their duals are (-z, z), of norm ``|z|`` times 1 (each on its own) or sqrt(2) (as a group): that is a scale of time,
+    and f moves with twice kappa in the one, sqrt(2) kappa in the other.
+    """
+    X, y = make_data("logistic")
+    logistic = trace(X, y, loss="logistic", kappa=20.0 / norm, t_ratio=10.0, step=0.02)
+    path = trace(X, y, loss="multinomial", penalty=penalty, kappa=10.0, t_ratio=10.0, step=0.02 / norm)
+    scale = np.abs(logistic.coef).max()
+    assert_allclose(path.t, logistic.t / norm, rtol=1e-10)
+    assert_allclose(path.coef[:, :, 1] - path.coef[:, :, 0], logistic.coef, rtol=0, atol=1e-9 * scale)
+    assert_allclose(path.coef.sum(axis=2), 0, atol=1e-9 * scale)
+    assert_allclose(path.intercept[:, 1] - path.intercept[:, 0], logistic.intercept, rtol=0, atol=1e-9 * scale)
+    assert_allclose(path.entry_times, logistic.entry_times / norm, rtol=1e-8)
+    assert_allclose(path.deviance, logistic.deviance, rtol=1e-9)
+
+
+def test_coefficients_of_a_group_sum_to_zero_over_classes() -> None:
     X, y = make_data("multinomial")
     path = trace(X, y, loss="multinomial", penalty="group")
+    assert np.abs(path.coef).max() > 0.1
     assert_allclose(path.coef.sum(axis=2), 0, atol=1e-10)
     assert_allclose(path.intercept.sum(axis=1), 0, atol=1e-10)
 
@@ -219,7 +238,7 @@ def test_lists_integers_and_frames(rng: np.random.Generator) -> None:
 
 def test_data_are_left_as_they_were(loss: str) -> None:
     X, y = make_data(loss)
-    w, offset, factor, lower = np.ones(len(y)), np.zeros(len(y)), np.ones(P), np.full(P, -1.0)
+    w, factor, lower = np.ones(len(y)), np.ones(P), np.full(P, -1.0)
     q = 3 if loss == "multinomial" else 1
     given = [X, y, w, np.zeros((len(y), q)), factor, lower]
     kept = [a.copy() for a in given]
@@ -228,4 +247,3 @@ def test_data_are_left_as_they_were(loss: str) -> None:
     trace(X, y, loss=loss, sample_weight=w, offset=given[3], penalty_factor=factor, lower=lower)
     for array, before in zip(given, kept, strict=True):
         assert_array_equal(array, before)
-    del offset

@@ -105,11 +105,18 @@ def test_stretches_change_nothing(wide, monkeypatch):
     assert_allclose(other.by("auc").mean, one.by("auc").mean, rtol=1e-8)
 
 
-def test_screened_paths_in_stretches(wide, monkeypatch):
-    monkeypatch.setattr("bregpath.flow.working_set.WHOLE_BYTES", 0, raising=False)
+def test_screened_paths_in_stretches(wide, request):
+    unscreened = cross_validate(wide.X, wide.y, loss="logistic")
+    request.getfixturevalue("always_screen")
     some, whole = (cross_validate(wide.X, wide.y, loss="logistic", full=full) for full in (False, True))
+    for path in (some.path, whole.path, *some.fold_paths, *whole.fold_paths):
+        assert path.stats.refreshes > 0 and path.stats.working_columns < wide.X.shape[1]
+    assert unscreened.path.stats.refreshes == 0
     assert some.stopped_early
-    assert_allclose(some.mean, whole.mean[: len(some.times)], rtol=1e-8)
+    k = len(some.times)
+    assert_allclose(some.mean, whole.mean[:k], rtol=1e-8)
+    assert_allclose(some.mean, unscreened.mean, rtol=1e-8)
+    assert_allclose(some.fold_coef(some.times[-1]), unscreened.fold_coef(some.times[-1]), atol=1e-8)
 
 
 def test_patience_and_number_of_folds(wide):
@@ -190,6 +197,42 @@ def test_threads_change_nothing(loss):
         assert_array_equal(other.path.coef, one.path.coef)
         assert (other.t_min, other.t_1se, other.stopped_early) == (one.t_min, one.t_1se, one.stopped_early)
     assert cross_validate(data.X, data.y, seed=1, **options).mean[5] != one.mean[5]
+
+
+class Quartic:
+    """A loss of a user: a value and a gradient, in Python."""
+
+    def value(self, eta, y, w):
+        return float(np.dot(w, (eta - y) ** 2 / 2 + (eta - y) ** 4 / 4))
+
+    def gradient(self, eta, y, w):
+        return w * ((eta - y) + (eta - y) ** 3)
+
+
+@pytest.mark.parametrize("cv", [5, 10])
+def test_threads_change_nothing_with_a_users_loss(cv):
+    """Which is called back from the compiled core, in several threads at once."""
+    data = bregpath.datasets.make_linear(150, 30, 4, seed=5)
+    y = data.y / np.std(data.y)
+    one, two = (cross_validate(data.X, y, loss=Quartic(), n_times=40, cv=cv, n_jobs=n_jobs) for n_jobs in (1, 2))
+    for name in ("times", "mean", "se", "fold_scores", "out_of_fold"):
+        assert_array_equal(getattr(two, name), getattr(one, name))
+    assert_array_equal(two.fold_coef(), one.fold_coef())
+    assert (two.t_min, two.t_1se) == (one.t_min, one.t_1se)
+    # The curve means something: the chosen model predicts better than none.
+    assert one.mean.min() < 0.8 * one.mean[0]
+
+
+def test_errors_of_a_users_loss_in_threads_reach_the_user():
+    class Broken(Quartic):
+        def gradient(self, eta, y, w):
+            if len(y) < 150 and np.ptp(eta) > 0:  # in a fold, once a variable has entered
+                raise RuntimeError("no more")
+            return super().gradient(eta, y, w)
+
+    data = bregpath.datasets.make_linear(150, 30, 4, seed=5)
+    with pytest.raises(RuntimeError, match="no more"):
+        cross_validate(data.X, data.y / np.std(data.y), loss=Broken(), n_times=10, n_jobs=2)
 
 
 def test_large_data_are_shared_by_the_folds(monkeypatch):
