@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 
 import bregpath
 from bregpath import _kernels
-from bregpath.flow import gram
+from bregpath.flow.gram import GramMatrix
 from bregpath.losses import LOSSES
 from bregpath.penalties import PENALTIES
 from tests.helpers import make_data
@@ -40,11 +40,10 @@ def assert_same(compiled, reference):
 
 
 @pytest.fixture(params=["whole", "screened"])
-def size(request, monkeypatch):
+def size(request):
     """Small designs work as a whole; made to look large they are screened."""
     if request.param == "screened":
-        monkeypatch.setattr("bregpath.designs.base.WHOLE_BYTES", 0)
-        monkeypatch.setattr(gram, "MAX_WHOLE", 0)
+        request.getfixturevalue("always_screen")
     return request.param
 
 
@@ -85,9 +84,8 @@ def test_box_limits_inside_groups(loss, size):
     assert_same(*both(X, y, loss=loss, t_ratio=10.0, n_times=20, **options))
 
 
-def test_gram_matrix_of_a_growing_working_set(monkeypatch):
-    monkeypatch.setattr("bregpath.designs.base.WHOLE_BYTES", 0)
-    monkeypatch.setattr(gram, "MAX_WHOLE", 0)
+@pytest.mark.usefixtures("always_screen")
+def test_gram_matrix_of_a_growing_working_set():
     data = bregpath.datasets.make_linear(120, 300, 10, seed=0)
     weights = np.random.default_rng(1).random(120)
     compiled, reference = both(data.X, data.y, sample_weight=weights, t_ratio=20.0)
@@ -95,7 +93,53 @@ def test_gram_matrix_of_a_growing_working_set(monkeypatch):
     assert_same(compiled, reference)
 
 
-def test_user_loss_is_called_back(size):
+# --- more rows than a block ----------------------------------------------------------------------------------
+
+# The kernels take dense columns by blocks of 64 to 1,024 rows, the nodes of a graph by blocks of up to 5,456.
+MANY_ROWS = [2_500, 6_000]
+
+
+@pytest.fixture
+def no_gram(monkeypatch):
+    """Squared loss passes over the rows, too."""
+    monkeypatch.setattr(GramMatrix, "pays", staticmethod(lambda *_: False))
+    monkeypatch.setattr(GramMatrix, "pays_whole", staticmethod(lambda *_: False))
+
+
+@pytest.mark.usefixtures("no_gram")
+@pytest.mark.parametrize("n", MANY_ROWS)
+@pytest.mark.parametrize("form", [np.asfortranarray, sp.csc_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("loss", sorted(LOSSES))
+def test_many_rows(loss, form, n, size):
+    X, y = make_data(loss, n=n, p=16)
+    rng = np.random.default_rng(3)
+    X = form(np.where(rng.random(X.shape) < 0.4, X, 0.0) if form is sp.csc_array else X)
+    q = 3 if loss == "multinomial" else 1
+    options = dict(sample_weight=rng.random(n) + 0.5, offset=0.1 * rng.standard_normal((n, q)))
+    compiled, reference = both(X, y, loss=loss, t_ratio=5.0, n_times=10, **options)
+    assert_same(compiled, reference)
+    assert len(compiled.support(compiled.t[-1])) >= 2
+    assert (compiled.stats.refreshes > 0) == (size == "screened")
+
+
+@pytest.mark.usefixtures("no_gram")
+@pytest.mark.parametrize("n", MANY_ROWS)
+@pytest.mark.parametrize("loss", sorted(LOSSES))
+def test_many_rows_by_fixed_steps(loss, n):
+    X, y = make_data(loss, n=n, p=12)
+    t0 = bregpath.trace_path(X, y, loss=loss, t_ratio=1.1, n_times=2).t[0]
+    assert_same(*both(X, y, loss=loss, t_ratio=2.0, n_times=5, step=t0 / 100))
+
+
+@pytest.mark.parametrize("n", MANY_ROWS)
+def test_gram_matrix_of_many_rows(n, size):
+    X, y = make_data("gaussian", n=n, p=16)
+    weights = np.random.default_rng(1).random(n)
+    assert_same(*both(X, y, sample_weight=weights, t_ratio=10.0, n_times=10))
+
+
+@pytest.mark.parametrize("n", [60, 2_500])
+def test_user_loss_is_called_back(n, size):
     class Quartic:
         def value(self, eta, y, w):
             return float(np.dot(w, (eta - y) ** 2 / 2 + (eta - y) ** 4 / 4))
@@ -103,7 +147,7 @@ def test_user_loss_is_called_back(size):
         def gradient(self, eta, y, w):
             return w * ((eta - y) + (eta - y) ** 3)
 
-    X, y = make_data("gaussian")
+    X, y = make_data("gaussian", n=n)
     assert_same(*both(X, y / np.std(y), loss=Quartic(), t_ratio=10.0, n_times=30))
 
 
@@ -125,16 +169,49 @@ def test_error_inside_a_user_loss_reaches_the_user():
         bregpath.trace_path(X, y, loss=Broken())
 
 
-@pytest.mark.parametrize("isa", ["base", "v3"])
-def test_lower_instruction_sets_agree(isa):
-    code = (
-        "import bregpath, bregpath._kernels as k, numpy as np\n"
-        "d = bregpath.datasets.make_logistic(90, 12, 4, seed=0)\n"
-        "p = bregpath.trace_path(d.X, d.y, loss='logistic', t_ratio=10.0)\n"
-        "print(k.implementation(), repr(float(np.abs(p.coef).sum())))"
-    )
-    environment = {**os.environ, "BREGPATH_ISA": isa}
-    out = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    data = bregpath.datasets.make_logistic(90, 12, 4, seed=0)
-    path = bregpath.trace_path(data.X, data.y, loss="logistic", t_ratio=10.0)
-    assert_allclose(float(out.stdout.split()[1]), np.abs(path.coef).sum(), rtol=1e-9)
+# --- instruction sets ----------------------------------------------------------------------------------------
+
+LEVELS = ["base", "v3", "v4"]
+PATH_OF_A_PROCESS = """
+import numpy as np, sys
+import bregpath
+from bregpath._kernels import implementation
+print(implementation())
+for make, loss in ((bregpath.datasets.make_logistic, "logistic"), (bregpath.datasets.make_multinomial, "multinomial")):
+    data = make(1500, 12, 4, seed=0)
+    path = bregpath.trace_path(data.X, data.y, loss=loss, t_ratio=10.0)
+    np.save(f"{sys.argv[1]}/{loss}.npy", path.coef)
+"""
+
+
+def run_at(isa, folder):
+    """Paths of a fresh process at an instruction set (None: that of the processor), and the one that it says it uses."""
+    environment = {name: value for name, value in os.environ.items() if name != "BREGPATH_ISA"}
+    environment |= {} if isa is None else {"BREGPATH_ISA": isa}
+    command = [sys.executable, "-c", PATH_OF_A_PROCESS, str(folder)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip(), {file.stem: np.load(file) for file in sorted(folder.iterdir())}
+
+
+@pytest.fixture(scope="module")
+def native(tmp_path_factory):
+    return run_at(None, tmp_path_factory.mktemp("native"))
+
+
+@pytest.mark.parametrize("isa", LEVELS)
+def test_instruction_sets_agree(isa, native, tmp_path):
+    best, expected = native
+    found, coef = run_at(isa, tmp_path)
+    assert found == min(isa, best, key=LEVELS.index)  # never above the processor's
+    assert set(coef) == {"logistic", "multinomial"}
+    for loss, values in coef.items():
+        assert_allclose(values, expected[loss], rtol=0, atol=1e-9 * np.abs(expected[loss]).max())
+
+
+def test_unknown_instruction_set_is_refused():
+    environment = {**os.environ, "BREGPATH_ISA": "v5"}
+    command = [sys.executable, "-c", "import bregpath._kernels as k; print(k.implementation())"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "BREGPATH_ISA must be 'base', 'v3' or 'v4', found 'v5'" in done.stderr

@@ -1,0 +1,81 @@
+"""The compiled core of graphs against the NumPy reference, with more rows than it takes at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from bregpath import _kernels
+from bregpath.flow.glbi import GLBI
+from bregpath.graphs import problems
+from bregpath.graphs.problems import field_ends, field_problem, ising_problem
+
+pytestmark = pytest.mark.skipif(not _kernels.has_compiled(), reason="built without the compiled core")
+
+# Nodes with dense features are taken by blocks of 2**15 / p rows: of 5,456 with 6 nodes, of 2,336 with 14.
+SIZES = [(2_500, 14), (6_000, 6)]
+
+
+def spins(n, p):
+    """A chain of spins, each like the one before with probability 0.7."""
+    rng = np.random.default_rng([n, p])
+    return np.cumprod(np.where(rng.random((n, p)) < 0.7, 1.0, -1.0), axis=1)
+
+
+def states(n, p, q=3):
+    """A chain of states."""
+    rng = np.random.default_rng([n, p, q])
+    return np.cumsum(np.where(rng.random((n, p)) < 0.6, 0, rng.integers(q, size=(n, p))), axis=1) % q
+
+
+def run(problem, step):
+    flow = GLBI(problem, step, 0.01)
+    flow.start()
+    end = 4 * flow.t0 if step is None else flow.t0 + 30 * step
+    knots = []
+    while flow.knot.t < end:
+        flow.advance(end)
+        knots.append(flow.knot)
+    return flow, knots
+
+
+def assert_same_states(problem, step):
+    """All rows are the problem's own: estimators would collapse those that repeat."""
+    flow, compiled = run(problem, step)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_kernels, "_compiled", None)
+        _, reference = run(problem, step)
+    assert len(compiled) == len(reference)
+    moved = problem.penalty.primal(flow.knot.z, problem.kappa)
+    assert np.count_nonzero(moved) >= 3
+    for one, two in zip(compiled, reference, strict=True):
+        assert_allclose(one.t, two.t, rtol=1e-12)
+        for name in ("alpha", "z", "slope", "R", "residual"):
+            found, expected = getattr(one, name), getattr(two, name)
+            assert_allclose(found, expected, rtol=0, atol=1e-9 * max(np.abs(expected).max(), 1e-3))
+        assert_allclose(one.value, two.value, rtol=1e-10)
+
+
+def weights(n):
+    w = np.random.default_rng(n).uniform(0.5, 2.0, n)
+    return w / w.sum()
+
+
+@pytest.mark.parametrize("step", [None, 0.05])
+@pytest.mark.parametrize(("n", "p"), SIZES)
+@pytest.mark.parametrize("loss", ["composite", "mpf", "nodewise"])
+def test_many_rows_of_spins(loss, n, p, step):
+    assert_same_states(ising_problem(spins(n, p), weights(n), np.ones((p, p)), 10.0, loss, True), step)
+
+
+@pytest.mark.parametrize("step", [None, 0.05])
+@pytest.mark.parametrize("penalty", ["l1", "group"])
+@pytest.mark.parametrize("features", ["dense", "sparse"])
+@pytest.mark.parametrize(("n", "p"), [(2_500, 5), (6_000, 4)])
+def test_many_rows_of_states(n, p, features, penalty, step, monkeypatch):
+    monkeypatch.setattr(problems, "MAX_DENSE_STATES", 0 if features == "sparse" else 100)
+    n_states = np.full(p, 3)
+    problem = field_problem(states(n, p), n_states, weights(n), np.ones((p, p)), 10.0, field_ends(n_states), penalty)
+    assert isinstance(problem.design.features, np.ndarray) == (features == "dense")
+    assert_same_states(problem, step)
