@@ -185,7 +185,7 @@ for make, loss in ((bregpath.datasets.make_logistic, "logistic"), (bregpath.data
 
 
 def run_at(isa, folder):
-    """Paths of a fresh process at an instruction set (None: that of the processor), and the one that it says it uses."""
+    """Paths of a fresh process at an instruction set (None: the processor's), and the one that it says it uses."""
     environment = {name: value for name, value in os.environ.items() if name != "BREGPATH_ISA"}
     environment |= {} if isa is None else {"BREGPATH_ISA": isa}
     command = [sys.executable, "-c", PATH_OF_A_PROCESS, str(folder)]

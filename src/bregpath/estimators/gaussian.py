@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from bregpath._typing import Array
 from bregpath.estimators.graph import AbstractGraph
 from bregpath.graphs.data import check_nodes, read_numbers
 from bregpath.graphs.layouts import AbstractLayout, GaussianLayout
+from bregpath.graphs.path import GraphPath
 from bregpath.selection.graphs import covariance, graph_deviance
 
 __all__ = ["GaussianGraph"]
@@ -150,6 +152,12 @@ class GaussianGraph(AbstractGraph):
         eigenvalues, vectors = np.linalg.eigh(S)
         rows = (vectors * np.sqrt(np.maximum(eigenvalues, 0.0) * len(S))) @ vectors.T
         return GaussianLayout(names, scale, np.zeros(len(S)), self.loss), rows, np.full(len(S), n / len(S))
+
+    def _trace(self, layout: Any, rows: Array, w: Array, times: Any = None, stop: Any = None) -> GraphPath:
+        # The path of a fold knows the mean of its own rows, about which it scores others.
+        if self.input == "data":
+            layout = replace(layout, mean=w @ rows / w.sum())
+        return super()._trace(layout, rows, w, times, stop)
 
     def _distinct(self, rows: Array, w: Array) -> tuple[Any, Array]:
         share = w / w.sum()
