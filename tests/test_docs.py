@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 import pathlib
 import re
 
 import pytest
 
+import bregpath
+
 ROOT = pathlib.Path(__file__).parent.parent
 PAGES = ["README.md", "docs/index.md"]
 PAGES += sorted(str(p.relative_to(ROOT)) for d in ("guide", "extend") for p in (ROOT / "docs" / d).glob("*.md"))
+WITHOUT_EXAMPLES = {"docs/extend/add_a_penalty.md"}  # shows the shipped class itself
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -19,6 +23,8 @@ def test_examples_run(page, tmp_path, monkeypatch):
         pytest.skip("not in this source tree")
     text = (ROOT / page).read_text(encoding="utf-8")
     blocks = list(BLOCK.finditer(text))
+    assert len(blocks) == len(re.findall(r"^ *```py", text, re.MULTILINE))  # none is written in another way
+    assert blocks or page in WITHOUT_EXAMPLES
     if any("plot(" in block[1] for block in blocks):
         pytest.importorskip("matplotlib").use("Agg")
     for module in ("pandas", "narwhals"):
@@ -40,3 +46,19 @@ def test_examples_run(page, tmp_path, monkeypatch):
 def test_included_files_exist(page):
     for name in re.findall(r"{literalinclude} (\S+)", (ROOT / page).read_text(encoding="utf-8")):
         assert (ROOT / page).parent.joinpath(name).exists()
+
+
+def public_names():
+    """All classes and functions that a user is meant to call, by their full names."""
+    for module in (bregpath, *(getattr(bregpath, name) for name in bregpath._MODULES)):
+        for name in module.__all__:
+            thing = getattr(module, name)
+            if (inspect.isclass(thing) and not inspect.isabstract(thing)) or inspect.isfunction(thing):
+                yield f"{module.__name__}.{name}", thing
+
+
+def test_every_public_name_has_a_docstring_with_an_example():
+    names = dict(public_names())
+    assert len(names) > 60
+    assert [name for name, thing in names.items() if not thing.__doc__] == []
+    assert [name for name, thing in names.items() if "\n    >>> " not in thing.__doc__] == []

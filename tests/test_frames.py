@@ -361,7 +361,7 @@ def test_targets(frame_of, values, kind):
         (pd.Series([3, 1], dtype="category"), "i"),
         (pl.Series(["u", "v"], dtype=pl.Categorical), "O"),
         (pl.Series(["u", "v"], dtype=pl.Enum(["v", "u"])), "O"),
-        (pl.Series([Decimal("1.5"), Decimal(2)]), "f"),
+        (pl.Series([Decimal("1.5"), Decimal("2.0")]), "f"),
         (pd.Series([], dtype=object), "O"),
         (np.array([1.0, 2.0]), "f"),
         ([1, 2], "i"),

@@ -24,7 +24,16 @@ __all__ = ["Path", "Point", "Stats", "Units"]
 
 
 class Point(NamedTuple):
-    """A model on a path."""
+    """A model on a path.
+
+    Examples
+    --------
+    >>> import bregpath
+    >>> data = bregpath.datasets.make_linear(100, 5, 2, seed=0)
+    >>> t, intercept, coef = bregpath.trace_path(data.X, data.y).at(3.0)
+    >>> t, coef.shape
+    (3.0, (5,))
+    """
 
     t: float
     intercept: Any  # float, or (q,) for several outputs

@@ -181,7 +181,7 @@ def test_sparse_stays_sparse() -> None:
     """Standardising would fill a dense array of 1.6 GB."""
     rng = np.random.default_rng(0)
     n, p = 2_000, 100_000
-    X = sp.random_array((n, p), density=1e-4, rng=rng, format="csc", dtype=np.float64)
+    X = sp.random_array((n, p), density=1e-4, random_state=rng, format="csc", dtype=np.float64)
     y = X[:, [0]].toarray().ravel() + rng.normal(size=n)
     design = SparseDesign(X)
     standardized = StandardizedDesign(design, np.zeros(p), np.ones(p))

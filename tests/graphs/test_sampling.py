@@ -229,14 +229,15 @@ def test_the_core_checks_its_arrays():
         "thin": 1, "seed": 0,
     }  # fmt: skip
     core.gibbs_ising(**good)
-    for name, value in {
-        "sites": np.array([1, 2], dtype=np.int32),
-        "starts": np.array([0, 3, 2]),
-        "colours": np.array([0, 1]),
-        "fields": np.zeros(3),
-        "couplings": np.ones(1),
-        "out": np.empty((3, 1), np.int8),
-        "chains": 0,
-    }.items():
-        with pytest.raises(ValueError, match=r"."):
+    wrong = {
+        "sites": (np.array([1, 2], dtype=np.int32), "a neighbour is not a site"),
+        "starts": (np.array([0, 3, 2]), "the neighbour lists do not cover"),
+        "colours": (np.array([0, 1]), "the colours do not cover"),
+        "fields": (np.zeros(3), "fields"),
+        "couplings": (np.ones(1), "couplings"),
+        "out": (np.empty((3, 1), np.int8), "out has a wrong shape"),
+        "chains": (0, "chains, burn_in or thin is out of range"),
+    }
+    for name, (value, message) in wrong.items():
+        with pytest.raises(ValueError, match=message):
             core.gibbs_ising(**{**good, name: value})

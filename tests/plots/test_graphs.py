@@ -126,8 +126,10 @@ def test_groups(weights):
 
 
 def test_many_groups_look_different():
-    looks = {(i % len(drawing.NODE_COLORS), i % len(drawing.MARKERS)) for i in range(30)}
-    assert len(looks) == 30
+    ax = plot_graph(random_graph(30, 40, seed=0), groups=[f"group {j}" for j in range(30)])
+    marks = ax.collections[1:]
+    looks = [(tuple(mark.get_facecolors()[0, :3]), mark.get_paths()[0].vertices.tobytes()) for mark in marks]
+    assert len(looks) == len(set(looks)) == 30
 
 
 def test_fields(weights):

@@ -26,7 +26,18 @@ __all__ = [
 
 
 class Result(Enum):
-    """How a path ended; the value says what to do about it."""
+    """How a path ended; the value says what to do about it.
+
+    Examples
+    --------
+    >>> import bregpath
+    >>> data = bregpath.datasets.make_linear(100, 20, 3, seed=0)
+    >>> path = bregpath.trace_path(data.X, data.y, stop=bregpath.StopAtVariables(3))
+    >>> path.result is bregpath.Result.STOPPED
+    True
+    >>> print(path.result)
+    The stop rule ended the path; extend(t_max) goes on from there.
+    """
 
     COMPLETED = "The path reached the last requested time."
     STOPPED = "The stop rule ended the path; extend(t_max) goes on from there."
@@ -47,7 +58,16 @@ class Result(Enum):
 
 @dataclass(frozen=True)
 class Progress:
-    """What a stop rule sees after each step, in the user's units."""
+    """What a stop rule sees after each step, in the user's units.
+
+    Examples
+    --------
+    >>> import bregpath
+    >>> data = bregpath.datasets.make_linear(100, 20, 3, seed=0)
+    >>> path = bregpath.trace_path(data.X, data.y, stop=lambda now: now.t > 2 and now.n_active >= 3)
+    >>> bool(path.t[-1] > 2), int(path.df[-1]) >= 3
+    (True, True)
+    """
 
     t: float
     n_active: int
@@ -81,7 +101,16 @@ class AbstractStop(ABC):
 
 @dataclass(frozen=True)
 class StopAtTime(AbstractStop):
-    """End the path at a time."""
+    """End the path at a time.
+
+    Examples
+    --------
+    >>> import bregpath
+    >>> data = bregpath.datasets.make_linear(100, 20, 3, seed=0)
+    >>> path = bregpath.trace_path(data.X, data.y, stop=bregpath.StopAtTime(3.0))
+    >>> bool(path.t[-1] >= 3.0)
+    True
+    """
 
     t: float
 
@@ -111,7 +140,16 @@ class StopAtVariables(AbstractStop):
 
 @dataclass(frozen=True)
 class StopAtDevianceRatio(AbstractStop):
-    """End the path once the model explains this share of the deviance."""
+    """End the path once the model explains this share of the deviance.
+
+    Examples
+    --------
+    >>> import bregpath
+    >>> data = bregpath.datasets.make_linear(100, 20, 3, seed=0)
+    >>> path = bregpath.trace_path(data.X, data.y, stop=bregpath.StopAtDevianceRatio(0.5))
+    >>> bool(path.deviance_ratio[-1] >= 0.5)
+    True
+    """
 
     ratio: float
 
@@ -133,6 +171,14 @@ class StopWhenWorse(AbstractStop):
         Checks without improvement before the path ends.
     every : float, default 1.05
         Growth of t between two checks.
+
+    Examples
+    --------
+    >>> import bregpath
+    >>> data = bregpath.datasets.make_linear(120, 60, 5, snr=1.0, seed=3)
+    >>> rule = bregpath.StopWhenWorse(data.X[60:], data.y[60:], patience=3)
+    >>> bregpath.trace_path(data.X[:60], data.y[:60], stop=rule).result
+    <Result.STOPPED: ...>
     """
 
     X: Any

@@ -71,5 +71,11 @@ def as_loss(loss: str | AbstractLoss | Any) -> AbstractLoss:
 
 
 def loss_from_dict(record: dict[str, Any]) -> AbstractLoss:
-    """The registered loss that ``to_dict`` described."""
+    """The registered loss that ``to_dict`` described.
+
+    Examples
+    --------
+    >>> loss_from_dict(HuberLoss(0.7).to_dict())
+    HuberLoss(threshold=0.7)
+    """
     return {**LOSSES, **GRAPH_LOSSES}[record["name"]](**{k: v for k, v in record.items() if k != "name"})

@@ -119,6 +119,18 @@ class UserLoss(AbstractLoss):
     """Any object with ``value(eta, y, w)`` and ``gradient(eta, y, w)``, run through the same loop.
 
     Optional methods and attributes of `AbstractLoss` are used where the object has them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> class Quartic:
+    ...     def value(self, eta, y, w):
+    ...         return float(w @ (eta - y) ** 4)
+    ...
+    ...     def gradient(self, eta, y, w):
+    ...         return 4 * w * (eta - y) ** 3
+    >>> UserLoss(Quartic()).value(np.array([3.0]), np.array([1.0]), np.ones(1))
+    16.0
     """
 
     name = "user"

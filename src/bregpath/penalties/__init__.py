@@ -34,6 +34,11 @@ def build_penalty(
 
     Without ``groups`` a group penalty makes one group of each column, over all outputs: the natural choice for
     several outputs (multinomial), and the l1 penalty for one.
+
+    Examples
+    --------
+    >>> build_penalty("l1", 3, 1, penalty_factor=[1, 2, 0]).shrink(np.full((3, 1), 3.0)).ravel()
+    array([2., 1., 3.])
     """
     if penalty not in PENALTIES:
         raise ValueError(f"`penalty` must be one of {sorted(PENALTIES)}, found {penalty!r}.")

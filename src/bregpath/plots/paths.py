@@ -41,6 +41,14 @@ class PathCurves:
     n_variables : ndarray of shape (m,)
         Number of columns in the model.
     xlabel, ylabel : str
+
+    Examples
+    --------
+    >>> import bregpath
+    >>> data = bregpath.datasets.make_linear(100, 20, 3, seed=0)
+    >>> curves = bregpath.plots.path_curves(bregpath.trace_path(data.X, data.y, t_ratio=3))
+    >>> curves.coef.shape == (len(curves.t), len(curves.names))
+    True
     """
 
     t: Array

@@ -162,6 +162,14 @@ class BootstrapIntervals:
         Coefficients of all replicates.
     names : list of str or None
         Names of the columns.
+
+    Examples
+    --------
+    >>> import bregpath
+    >>> data = bregpath.datasets.make_linear(100, 20, 3, seed=0)
+    >>> found = bregpath.bootstrap_intervals(data.X, data.y, 5.0, n_replicates=20)
+    >>> found.lower.shape, bool((found.lower <= found.upper).all())
+    ((20,), True)
     """
 
     t: float

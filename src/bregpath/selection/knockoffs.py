@@ -38,6 +38,14 @@ class KnockoffSelection:
     names : list of str
     path : Path
         The path on ``[X, copies]``: column p + j is the copy of column j.
+
+    Examples
+    --------
+    >>> import bregpath
+    >>> data = bregpath.datasets.make_linear(300, 20, 8, seed=0)
+    >>> found = bregpath.knockoff_select(data.X, data.y, fdr=0.2)
+    >>> bool((found.statistics[found.selected] >= found.threshold).all())
+    True
     """
 
     selected: IntArray

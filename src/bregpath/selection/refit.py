@@ -48,6 +48,15 @@ class Refit:
         Mean over rows.
     n : float
         Number of rows, or the sum of their weights.
+
+    Examples
+    --------
+    >>> import bregpath
+    >>> data = bregpath.datasets.make_linear(100, 20, 3, seed=0)
+    >>> path = bregpath.trace_path(data.X, data.y)
+    >>> refit = bregpath.relaxed_refit(path, path.t[40], data.X, data.y)
+    >>> bool((refit.coef[refit.support] != 0).all()), refit.n
+    (True, 100.0)
     """
 
     t: float

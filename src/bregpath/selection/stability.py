@@ -63,6 +63,14 @@ class Stability:
         Names of the columns (the nodes of a graph).
     path : Path or None
         The path on all rows.
+
+    Examples
+    --------
+    >>> import bregpath
+    >>> data = bregpath.datasets.make_linear(100, 20, 3, seed=0)
+    >>> stability = bregpath.stability_selection(data.X, data.y, n_replicates=20)
+    >>> stability.selected.tolist()
+    [0, 1, 2]
     """
 
     times: Array
