@@ -10,6 +10,7 @@ FUZZ_ARGS ?=
 VENV := .venv
 PURE := .venv-pure
 SANITIZE := .venv-sanitize
+OLDEST := .venv-oldest
 
 # What an install is made of. Folders are listed too: their time changes when a file is removed.
 SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE \
@@ -17,8 +18,8 @@ SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE \
 
 PIP_FLAGS := -q --disable-pip-version-check
 # The build folder is kept, so a reinstall compiles only what changed.
-INSTALL := -m pip install $(PIP_FLAGS) --no-deps --no-build-isolation --force-reinstall \
-	--config-settings=build-dir=build/{wheel_tag} .
+BUILD := --no-deps --no-build-isolation --config-settings=build-dir=build/{wheel_tag}
+INSTALL := -m pip install $(PIP_FLAGS) --force-reinstall $(BUILD) .
 # Tests, then the doctests of the installed package (src is not on the path). Two runs: collecting both at
 # once hides a test file that cannot be imported.
 PYTEST := -m pytest -n $(JOBS) tests $(PYTEST_ARGS)
@@ -35,14 +36,20 @@ EXTRAS_bench := all
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help test test-pure sanitize slow fuzz lint demo docs bench sdist clean
+.PHONY: help test test-oldest test-pure sanitize slow fuzz lint demo docs bench sdist clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-test: lint $(VENV)/.deps-test  ## lint, then all tests and doctests, with the compiled core
+test: lint $(VENV)/.deps-test  ## lint, then all tests and doctests, with the compiled core; then test-oldest
 	$(VENV)/bin/python $(PYTEST)
 	$(VENV)/bin/python $(DOCTEST)
+	$(if $(PYTEST_ARGS),,$(MAKE) test-oldest)
+
+# The core: where another NumPy or SciPy would show.
+OLDEST_TESTS := tests/path tests/kernels tests/test_golden.py tests/test_import.py tests/estimators tests/test_frames.py
+test-oldest: $(OLDEST)/.installed  ## the core's tests with the oldest dependencies that pyproject.toml allows
+	$(OLDEST)/bin/python -m pytest -n $(JOBS) $(OLDEST_TESTS) $(PYTEST_ARGS)
 
 test-pure: $(PURE)/.deps-test  ## the same tests with the NumPy-only package
 	$(PURE)/bin/python $(PYTEST)
@@ -86,7 +93,7 @@ sdist: $(VENV)/.tools  ## the source distribution, in dist/
 	$(VENV)/bin/python -m build --sdist --no-isolation
 
 clean:  ## remove environments, builds and caches
-	rm -rf $(VENV) $(PURE) $(SANITIZE) build dist docs/_build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache \
+	rm -rf $(VENV) $(PURE) $(SANITIZE) $(OLDEST) build dist docs/_build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache \
 		.hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
@@ -128,5 +135,20 @@ $(PURE)/.deps-%: pyproject.toml | $(PURE)/.installed
 	$(PURE)/bin/python -m pip install $(PIP_FLAGS) "bregpath[$(EXTRAS_$*)]"
 	@touch $@
 
+# uv reads the lower bounds of pyproject.toml and takes the oldest version of each that has a wheel for this Python.
+$(OLDEST)/.deps: pyproject.toml
+	$(PYTHON) -m venv --clear $(OLDEST)
+	$(OLDEST)/bin/python -m pip install $(PIP_FLAGS) uv
+	$(OLDEST)/bin/uv pip install -q --python $(OLDEST) --resolution lowest-direct --only-binary :all: \
+		-r pyproject.toml --extra test
+	@touch $@
+
+# The package as it is installed in $(VENV): nothing is compiled again.
+$(OLDEST)/.installed: $(VENV)/.installed $(OLDEST)/.deps
+	rm -rf build/wheel
+	$(VENV)/bin/python -m pip wheel $(PIP_FLAGS) $(BUILD) -w build/wheel .
+	$(OLDEST)/bin/python -m pip install $(PIP_FLAGS) --no-deps --force-reinstall build/wheel/*.whl
+	@touch $@
+
 # Stamps are kept, though they are only steps on the way.
-.PRECIOUS: $(VENV)/.% $(PURE)/.% $(SANITIZE)/.%
+.PRECIOUS: $(VENV)/.% $(PURE)/.% $(SANITIZE)/.% $(OLDEST)/.%
