@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from bregpath import _validation
+
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
 
@@ -228,8 +230,8 @@ class ColumnEncoder:
                 raise ValueError(f"X has {kind} values in {names}; {remedy}, or drop these rows or columns.")
 
 
-def series_to_numpy(y: Any) -> npt.NDArray[Any]:
-    """Turn a target (series, one-column frame, array or list) into a one-dimensional array.
+def series_to_numpy(y: Any, argument: str = "y") -> npt.NDArray[Any]:
+    """Turn a target (series, one-column frame or matrix, array or list) into a one-dimensional array.
 
     Numbers and booleans stay what they are, also from nullable types; strings and categories come as objects.
     Missing values are refused.
@@ -241,29 +243,31 @@ def series_to_numpy(y: Any) -> npt.NDArray[Any]:
     array([1, 2, 3])
     """
     if is_frame(y):
-        data, names = read_frame(y, "y")
+        data, names = read_frame(y, argument)
         if len(names) != 1:
             raise ValueError(
-                f"y is a frame with {len(names)} columns; pass one column, e.g. frame['target']."
+                f"{argument} is a frame with {len(names)} columns; pass one column, e.g. frame['target']."
             )
         y = data[:, 0].to_native()
-    values = np.asarray(y)
+    values = _validation.as_array(argument, y)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values.ravel()
     if values.ndim != 1:
-        raise ValueError(f"y must be one-dimensional, but has shape {values.shape}; pass one value per row.")
+        raise ValueError(f"{argument} must be one-dimensional, but has shape {values.shape}; pass one value per row.")
     if values.dtype.kind in "mM":
-        raise TypeError(f"y has dtype {values.dtype}; convert it to numbers or to labels.")
+        raise TypeError(f"{argument} has dtype {values.dtype}; convert it to numbers or to labels.")
     if values.dtype.kind not in "biuf":
-        values = _from_objects(values.astype(object))
+        values = _from_objects(values.astype(object), argument)
     if values.dtype.kind == "f" and np.isnan(values).any():
-        raise _missing_targets(int(np.isnan(values).sum()))
+        raise _missing_targets(int(np.isnan(values).sum()), argument)
     return values
 
 
-def _from_objects(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _from_objects(values: npt.NDArray[Any], argument: str) -> npt.NDArray[Any]:
     """Numbers if all objects are numbers (nullable integers, decimals), else the objects."""
     missing = sum(map(is_missing, values))
     if missing:
-        raise _missing_targets(missing)
+        raise _missing_targets(missing, argument)
     if values.size == 0 or any(isinstance(value, str) for value in values):
         return values
     guess = np.array(values.tolist())
@@ -272,8 +276,8 @@ def _from_objects(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return values.astype(np.float64) if all(isinstance(value, Decimal) for value in values) else values
 
 
-def _missing_targets(count: int) -> ValueError:
-    return ValueError(f"y has {count} missing value{'s' * (count != 1)}; drop these rows from X and y.")
+def _missing_targets(count: int, argument: str) -> ValueError:
+    return ValueError(f"{argument} has {count} missing value{'s' * (count != 1)}; drop these rows from X and y.")
 
 
 def is_missing(value: object) -> bool:

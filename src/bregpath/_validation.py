@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 import numbers
+import sys
 from typing import Any
 
 import numpy as np
 
 from bregpath._typing import Array
 
-__all__ = ["check_counts", "check_design", "check_number", "check_offset", "check_times", "check_weights"]
+__all__ = [
+    "as_array",
+    "canonical_csc",
+    "check_counts",
+    "check_design",
+    "check_number",
+    "check_offset",
+    "check_scales",
+    "check_sizes",
+    "check_time",
+    "check_times",
+    "check_unit",
+    "check_weights",
+    "is_sparse",
+    "unmasked",
+]
 
 
 def is_sparse(X: Any) -> bool:
@@ -17,16 +33,45 @@ def is_sparse(X: Any) -> bool:
     return hasattr(X, "tocsc") and hasattr(X, "nnz")
 
 
+def unmasked(name: str, values: Any) -> Any:
+    """``values`` as given, or the data of a masked array that hides nothing; what is masked cannot be used."""
+    ma = sys.modules.get("numpy.ma")  # before it is imported nobody has a masked array
+    if ma is None:
+        return values
+    # Of a list the parts are asked, since np.asarray would forget their masks.
+    parts = values if isinstance(values, list | tuple) else [values]
+    masks = [ma.getmaskarray(part) for part in parts if isinstance(part, ma.MaskedArray)]
+    hidden = sum(map(np.count_nonzero, masks))
+    if hidden:
+        raise ValueError(
+            f"`{name}` is a masked array with {hidden} masked value(s); drop or impute them, then pass a plain array."
+        )
+    return values.data if isinstance(values, ma.MaskedArray) else values
+
+
+def as_array(name: str, values: Any, dtype: Any = None) -> Array:
+    """A plain array: subclasses such as ``np.matrix`` lose their own ways, masked and sparse values are refused."""
+    if is_sparse(values):
+        raise TypeError(f"`{name}` must be a dense array, found {type(values).__name__}; pass its toarray().")
+    return np.asarray(unmasked(name, values), dtype=dtype)
+
+
+def canonical_csc(X: Any) -> Any:
+    """A sparse matrix by columns (CSC), rows in order and none stored twice; the matrix given is left as it is."""
+    from scipy.sparse import csc_array
+
+    by_columns = X.tocsc()
+    # A new object around the same arrays: what the old one believes about their order may be out of date.
+    fresh = csc_array((by_columns.data, by_columns.indices, by_columns.indptr), shape=X.shape)
+    if not fresh.has_canonical_format:
+        fresh = fresh.copy()
+        fresh.sum_duplicates()
+    return fresh
+
+
 def check_design(X: Any) -> Any:
-    """``X`` as a dense float array (not copied when it is one) or a scipy.sparse matrix of floats, finite and 2-D."""
-    if is_sparse(X):
-        if X.dtype.kind not in "fiub":
-            raise TypeError(f"`X` must hold real numbers, found dtype {X.dtype}.")
-        X = X if X.dtype.kind == "f" else X.astype(np.float64)
-        if not np.isfinite(X.tocsc().data).all():
-            raise ValueError("`X` contains NaN or infinity; impute or drop these values before tracing a path.")
-    else:
-        X = _dense(X)
+    """``X`` as a dense float array (not copied when it is one) or a canonical CSC array of floats, finite and 2-D."""
+    X = _sparse(X) if is_sparse(X) else _dense(X)
     n, p = X.shape
     if n == 0 or p == 0:
         raise ValueError(
@@ -35,9 +80,19 @@ def check_design(X: Any) -> Any:
     return X
 
 
+def _sparse(X: Any) -> Any:
+    if X.dtype.kind not in "fiub":
+        raise TypeError(f"`X` must hold real numbers, found dtype {X.dtype}.")
+    if len(X.shape) != 2:
+        raise ValueError(f"`X` must be two-dimensional (rows x columns), found shape {X.shape}.")
+    X = canonical_csc(X if X.dtype in (np.float32, np.float64) else X.astype(np.float64))
+    if not np.isfinite(X.data).all():
+        raise ValueError("`X` contains NaN or infinity; impute or drop these values before tracing a path.")
+    return X
+
+
 def _dense(X: Any) -> Array:
-    if not isinstance(X, np.ndarray):
-        X = np.asarray(X)
+    X = as_array("X", X)
     if X.dtype.kind == "c":
         raise ValueError("Complex data not supported: `X` must hold real numbers.")
     if X.dtype not in (np.float32, np.float64):
@@ -68,7 +123,7 @@ def check_weights(sample_weight: Any, n: int) -> Array:
     """Weights that sum to one; rows of weight zero count as absent."""
     if sample_weight is None:
         return np.full(n, 1.0 / n)
-    w = np.asarray(sample_weight, dtype=float)
+    w = as_array("sample_weight", sample_weight, float)
     if w.ndim == 0:
         w = np.full(n, float(w))
     if w.shape != (n,):
@@ -80,19 +135,51 @@ def check_weights(sample_weight: Any, n: int) -> Array:
     return w / w.sum()
 
 
+def check_unit(unit: float) -> float:
+    """The scale of y, whose square must be a number too: it is the unit of the deviance."""
+    if not 1e-150 < unit < 1e150:
+        raise ValueError(
+            f"`y` has a spread of about {unit:.0e}, too {'large' if unit > 1 else 'small'} for its squares to be numbers; "
+            "divide it by a power of ten."
+        )
+    return unit
+
+
+def check_scales(scale: Array, y_unit: float) -> None:
+    """Coefficients have the unit of y over that of their column, which must be a number."""
+    with np.errstate(over="ignore", under="ignore"):
+        unit = y_unit / scale
+    bad = np.flatnonzero(~((unit > 1e-300) & (unit < 1e300)))
+    if len(bad):
+        raise ValueError(
+            f"`X` has a spread of about {scale[bad[0]]:.0e} in column {bad[0]}, and y one of {y_unit:.0e}: coefficients "
+            "would be too large or too small to be numbers. Multiply this column (or y) by a power of ten."
+        )
+
+
+def check_sizes(sizes: Array) -> None:
+    """Columns that are not scaled inside, and whose squares are the curvature of the loss."""
+    bad = np.flatnonzero((sizes > 1e50) | (sizes < 1e-50) & (sizes > 0))
+    if len(bad):
+        raise ValueError(
+            f"`X` has values of about {sizes[bad[0]]:.0e} in column {bad[0]}, which `standardize`=False takes as they are; "
+            "multiply this column by a power of ten, or use standardize=True."
+        )
+
+
 def check_counts(sample_weight: Any, n: int) -> Array:
     """Weights as given, ones by default: their sum is the number of rows that count."""
     if sample_weight is None:
         return np.ones(n)
     check_weights(sample_weight, n)
-    return np.broadcast_to(np.asarray(sample_weight, dtype=float), (n,))
+    return np.broadcast_to(as_array("sample_weight", sample_weight, float), (n,))
 
 
 def check_offset(offset: Any, n: int, q: int) -> Array:
     """Offset as an ``(n, q)`` array."""
     if offset is None:
         return np.zeros((n, q))
-    values = np.asarray(offset, dtype=float)
+    values = as_array("offset", offset, float)
     if values.shape not in {(n,), (n, q)} or (values.ndim == 1 and q > 1):
         wanted = f"({n},)" if q == 1 else f"({n}, {q})"
         raise ValueError(f"`offset` must have shape {wanted}, found {values.shape}.")
@@ -101,19 +188,33 @@ def check_offset(offset: Any, n: int, q: int) -> Array:
     return values.reshape(n, q)
 
 
-def check_number(name: str, value: Any, *, above: float = 0.0) -> float:
-    """A finite number larger than a limit."""
+def check_number(name: str, value: Any, *, above: float = 0.0, at_most: float = np.inf) -> float:
+    """A finite number larger than a limit, and not beyond another."""
     if not isinstance(value, numbers.Real) or isinstance(value, bool):
         raise TypeError(f"`{name}` must be a number, found {value!r}.")
     number = float(value)
     if not (np.isfinite(number) and number > above):
         raise ValueError(f"`{name}` must be a finite number above {above:g}, found {value!r}.")
+    if number > at_most:
+        raise ValueError(f"`{name}` must be at most {at_most:g}, found {value!r}.")
     return number
+
+
+def check_time(t: Any) -> float:
+    """One positive time; not a list of them."""
+    if np.ndim(t) != 0:
+        raise TypeError(f"`t` must be one time, found {t!r}; read several models with path.read(times), or in a loop.")
+    if not isinstance(t, numbers.Real) and not isinstance(t, np.ndarray):
+        raise TypeError(f"`t` must be a number, found {t!r}.")
+    time = float(t)
+    if not time > 0:
+        raise ValueError(f"`t` must be a positive time, found {t!r}.")
+    return time
 
 
 def check_times(t: Any) -> Array:
     """Requested times: positive and increasing."""
-    times = np.atleast_1d(np.asarray(t, dtype=float))
+    times = np.atleast_1d(as_array("t", t, float))
     if times.ndim != 1 or len(times) == 0 or not np.isfinite(times).all() or (times <= 0).any():
         raise ValueError("`t` must be a list of positive, finite times.")
     if (np.diff(times) <= 0).any():

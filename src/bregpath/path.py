@@ -44,17 +44,19 @@ class Point(NamedTuple):
 class Units:
     """How the path was scaled inside.
 
-    ``X_inside = (X - center) / scale``, ``y_inside = y / y_unit`` and ``t_inside = t * y_unit``.
+    ``X_inside = (X - center) / scale``, ``y_inside = y / y_unit`` and ``t_inside = t * y_unit``. Constants that the
+    intercept absorbs, of y and of the offset, are left out inside: ``shift`` is their sum, one an output.
     """
 
     center: Array
     scale: Array
     y_unit: float
+    shift: Array | float = 0.0
 
     def restore(self, alpha: Array, columns: Array, beta: Array) -> tuple[Array, Array]:
         """Intercepts and coefficients of some columns, brought to the original scale."""
         coef = beta * (self.y_unit / self.scale[columns, None])
-        return alpha * self.y_unit - np.sum(self.center[columns, None] * coef, axis=-2), coef
+        return alpha * self.y_unit + self.shift - np.sum(self.center[columns, None] * coef, axis=-2), coef
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from bregpath.flow.integrate import Record, integrate
 from bregpath.flow.problem import Problem, null_model
 from bregpath.flow.stop import Progress, Result, as_stop
 from bregpath.flow.trajectory import Trajectory
-from bregpath.losses import as_loss
+from bregpath.losses import AbstractLoss, as_loss
 from bregpath.path import Path, Stats, Units
 from bregpath.penalties import AbstractPenalty, build_penalty
 
@@ -197,7 +197,6 @@ def _build_problem(
     n, p = X.shape
     if y is None:
         raise ValueError("`y` is missing; a regression path needs a response.")
-    y = np.ravel(y) if np.ndim(y) == 2 and np.shape(y)[1] == 1 else y
     y = _frames.series_to_numpy(y)
     if len(y) != n:
         raise ValueError(f"`X` and `y` differ in length: {n} rows and {len(y)} responses.")
@@ -213,15 +212,33 @@ def _build_problem(
     )
     base: AbstractColumns = SparseDesign(X) if _validation.is_sparse(X) else DenseDesign(X)
     design, units = _standardize(base, w, mirror, bool(fit_intercept), standardize)
-    if standardize is True and loss.has_units:
-        units = Units(units.center, units.scale, loss.unit(y - offset[:, 0], w))
+    if loss.has_units:
+        unit = _validation.check_unit(loss.unit(y - offset[:, 0], w))
+        units = replace(units, y_unit=unit if standardize is True else 1.0)
+    if fit_intercept:
+        y, offset, shift = _without_constants(y, offset, loss, w)
+        units = replace(units, shift=shift)
+    if units.y_unit != 1.0:
         y, offset = y / units.y_unit, offset / units.y_unit
+    _validation.check_scales(units.scale, units.y_unit)
     if mirror.has_limits:
         # A little tighter, so that rounding on the way back to the user's units cannot break them.
         inside = (1 - 1e-15) * (units.scale / units.y_unit)[:, None]
         mirror.lower *= inside
         mirror.upper *= inside
     return Problem(design, loss, mirror, y, w, offset, kappa, bool(fit_intercept)), units, encoder
+
+
+def _without_constants(y: Array, offset: Array, loss: AbstractLoss, w: Array) -> tuple[Array, Array, Array]:
+    """``y`` and offset without what an intercept absorbs (next to which all else would round away), and that."""
+    shift = np.zeros(loss.n_outputs)
+    if offset.any():
+        level = loss.offset_level(offset, w)
+        offset, shift = offset - level, shift - level
+    if vars(type(loss)).get("is_location", False):  # of this very class: a subclass may have changed the formulas
+        level = loss.null(y, w)
+        y, shift = y - level[0], shift + level
+    return y, offset, shift
 
 
 def _standardize(
@@ -237,6 +254,7 @@ def _standardize(
         penalty.weights[constant & ~whole] = np.inf
         penalty.hold_at_zero(constant & whole)
     if standardize is False:
+        _validation.check_sizes(np.hypot(mean, deviation))
         if constant.any():  # a constant inside a group: as good as zero, since the intercept takes its place
             return StandardizedDesign(base, np.where(constant, mean, 0.0), np.ones(p)), Units(
                 np.where(constant, mean, 0.0), np.ones(p), 1.0

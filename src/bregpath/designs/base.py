@@ -9,7 +9,7 @@ import numpy as np
 
 from bregpath._typing import Array, IntArray
 
-__all__ = ["AbstractColumns", "AbstractDesign"]
+__all__ = ["AbstractColumns", "AbstractDesign", "beyond_squares"]
 
 # A design up to this size is gathered whole: then every column works and nothing needs to be proved.
 WHOLE_BYTES = 32 * 2**20
@@ -77,6 +77,11 @@ class AbstractDesign(ABC):
     def row_blocks(self) -> Iterator[tuple[slice, Array]] | None:
         """Runs of rows as float64 arrays, where that is cheap (dense data); else None."""
         return None
+
+
+def beyond_squares(mean: Array, variance: Array) -> IntArray:
+    """Columns so large or so small that the squares of their values overflow or vanish."""
+    return np.flatnonzero(~np.isfinite(variance) | (variance < 1e-270) & (np.abs(mean) < 1e-130))
 
 
 class AbstractColumns(AbstractDesign):

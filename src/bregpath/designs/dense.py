@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from bregpath._typing import Array, IntArray
-from bregpath.designs.base import AbstractColumns, AbstractDesign
+from bregpath.designs.base import AbstractColumns, AbstractDesign, beyond_squares
 
 __all__ = ["DenseDesign"]
 
@@ -78,11 +78,10 @@ class DenseDesign(AbstractColumns):
         return grown
 
     def moments(self, w: Array) -> tuple[Array, Array]:
-        mean, variance = np.empty(self.shape[1]), np.empty(self.shape[1])
+        mean, deviation = np.empty(self.shape[1]), np.empty(self.shape[1])
         for part, block in self._blocks(None):
-            mean[part] = w @ block
-            variance[part] = w @ (block - mean[part]) ** 2
-        return mean, np.sqrt(variance)
+            mean[part], deviation[part] = _moments(block, w)
+        return mean, deviation
 
     def column_norms(self) -> Array:
         out = np.empty(self.shape[1])
@@ -106,3 +105,16 @@ class DenseDesign(AbstractColumns):
             # Columns are taken as rows of the transpose: whole runs of memory where X is in Fortran order.
             block = self.X[:, part] if columns is None else self.X.T[columns[part]].T
             yield part, block.astype(np.float64, copy=False)
+
+
+def _moments(block: Array, w: Array) -> tuple[Array, Array]:
+    mean = w @ block
+    with np.errstate(over="ignore"):
+        variance = w @ (block - mean) ** 2
+    deviation = np.sqrt(variance)
+    extreme = beyond_squares(mean, variance)
+    size = np.max(np.abs(block[:, extreme]), axis=0, initial=0.0)
+    extreme, size = extreme[size > 0], size[size > 0]
+    if len(extreme):
+        mean[extreme], deviation[extreme] = size * _moments(block[:, extreme] / size, w)
+    return mean, deviation

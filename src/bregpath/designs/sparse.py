@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from bregpath._typing import Array, IntArray
-from bregpath.designs.base import AbstractColumns, AbstractDesign
+from bregpath._validation import canonical_csc
+from bregpath.designs.base import AbstractColumns, AbstractDesign, beyond_squares
 
 __all__ = ["SparseDesign"]
 
 
 class SparseDesign(AbstractColumns):
-    """A scipy.sparse matrix, kept by columns (CSC); other formats are converted once.
+    """A scipy.sparse matrix, kept by columns (CSC) without duplicates; other formats are converted once.
 
     Examples
     --------
@@ -23,7 +24,7 @@ class SparseDesign(AbstractColumns):
     """
 
     def __init__(self, X: Any) -> None:
-        self.X = X.tocsc()
+        self.X = canonical_csc(X)
         self.shape = X.shape
         self.layout = "csc" if self.X.dtype == np.float64 else "other"
 
@@ -55,15 +56,33 @@ class SparseDesign(AbstractColumns):
         return SparseDesign(hstack([self.X, more.X], format="csc"))
 
     def moments(self, w: Array) -> tuple[Array, Array]:
-        mean = np.asarray(self.X.T @ w, dtype=float)
-        squares = self.X.copy()
-        # Deviations of the stored values, plus the deviation of all the zeros: no cancellation, no dense array.
-        squares.data = (self.X.data.astype(float) - np.repeat(mean, np.diff(self.X.indptr))) ** 2
-        stored = self.X.copy()
-        stored.data = np.ones(len(self.X.data))
-        zero_weight = np.maximum(w.sum() - stored.T @ w, 0.0)
-        return mean, np.sqrt(np.asarray(squares.T @ w, dtype=float) + zero_weight * mean**2)
+        return _moments(self.X, w)
 
     def column_norms(self) -> Array:
         squares = np.concatenate([[0.0], np.cumsum(self.X.data.astype(float) ** 2)])
         return np.sqrt(np.maximum(np.diff(squares[self.X.indptr]), 0.0))
+
+
+def _moments(X: Any, w: Array) -> tuple[Array, Array]:
+    mean = np.asarray(X.T @ w, dtype=float)
+    owner = np.repeat(np.arange(X.shape[1]), np.diff(X.indptr))
+    weights = w[X.indices]
+
+    def sums(values: Array) -> Array:
+        return np.bincount(owner, weights=values, minlength=X.shape[1])
+
+    # A column without zeros has none by rounding either, else a constant would seem to vary.
+    has_zeros = sums(weights > 0) < np.count_nonzero(w)
+    zeros = np.where(has_zeros, np.maximum(w.sum() - sums(weights), 0.0), 0.0)
+    # Deviations of the stored values, plus the deviation of all the zeros: no cancellation, no dense array.
+    with np.errstate(over="ignore"):
+        variance = sums(weights * (X.data - mean[owner]) ** 2) + zeros * mean * mean
+    deviation = np.sqrt(variance)
+    extreme = beyond_squares(mean, variance)
+    size = np.ravel(abs(X[:, extreme]).max(axis=0).toarray()).astype(float)
+    extreme, size = extreme[size > 0], size[size > 0]
+    if len(extreme):
+        part = X[:, extreme].astype(np.float64)
+        part.data /= np.repeat(size, np.diff(part.indptr))
+        mean[extreme], deviation[extreme] = size * _moments(part, w)
+    return mean, deviation

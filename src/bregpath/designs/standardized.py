@@ -73,9 +73,7 @@ class StandardizedDesign(AbstractColumns):
 
     def column_norms(self) -> Array:
         n = self.shape[0]
-        mean, _ = self.base.moments(np.full(n, 1.0 / n))
-        squares = self.base.column_norms() ** 2 - 2 * n * self.center * mean + n * self.center**2
-        return np.sqrt(np.maximum(squares, 0.0)) / self.scale
+        return np.sqrt(n) * np.hypot(*self.moments(np.full(n, 1.0 / n)))
 
     def _of(self, columns: IntArray | None) -> tuple[Array, Array]:
         return (self.center, self.scale) if columns is None else (self.center[columns], self.scale[columns])

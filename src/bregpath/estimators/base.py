@@ -137,6 +137,7 @@ class AbstractBregmanEstimator(BaseEstimator):
 
     def _read(self, X: Any, y: Any = None, *, reset: bool, **checks: Any) -> Any:
         """Checked data. Frames with categories go through our own encoder, all else through scikit-learn's checks."""
+        X, y = _plain("X", X), _plain("y", y)
         if reset:
             self._encoder = _category_encoder(X)
         encoder = self._encoder
@@ -182,7 +183,7 @@ class AbstractBregmanEstimator(BaseEstimator):
         options |= {"loss": loss, "offset": offset}
         weights = np.ones(len(y))
         if sample_weight is not None:
-            weights = _check_sample_weight(sample_weight, _Rows(len(y)), dtype=np.float64)
+            weights = _check_sample_weight(_plain("sample_weight", sample_weight), _Rows(len(y)), dtype=np.float64)
             options["sample_weight"] = weights
         with _interrupts.all_or_nothing():
             if isinstance(self.stop, numbers.Real) and not isinstance(self.stop, bool):
@@ -222,6 +223,12 @@ class AbstractBregmanEstimator(BaseEstimator):
         instead = f"{most} folds are used instead" if possible else "BIC chooses the time instead"
         warnings.warn(f"`cv`={cv} is too large for {found}; {instead}.", UserWarning, stacklevel=5)
         return most if possible else None
+
+
+def _plain(name: str, values: Any) -> Any:
+    """Without masks, of which scikit-learn knows nothing, and as what scikit-learn reads."""
+    values = _validation.unmasked(name, values)
+    return np.asarray(values) if isinstance(values, np.ndarray) else values
 
 
 class _Rows:

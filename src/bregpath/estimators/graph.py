@@ -348,7 +348,7 @@ class AbstractGraph(BaseEstimator):
 
 def _square(name: str, matrix: Any, p: int, dtype: type) -> Array:
     """A symmetric matrix with an entry a pair of nodes; its diagonal does not matter."""
-    given = np.asarray(matrix)
+    given = _validation.as_array(name, matrix)
     if given.shape != (p, p):
         raise ValueError(f"`{name}` must have one entry a pair of nodes, shape ({p}, {p}), found {given.shape}.")
     if given.dtype.kind not in "fiub":

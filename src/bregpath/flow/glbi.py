@@ -165,13 +165,16 @@ def first_entry(problem: Problem, slope: Array) -> float:
     """Time ``t0`` at which ``t * slope`` first reaches a threshold; ``inf`` when it never does."""
     penalty = problem.penalty
     free = penalty.weights == 0
-    moving = np.where(free, 0.0, slope)
+    largest = float(np.max(np.abs(slope), initial=0.0))
+    noise = 1e-13 * problem.loss.response_size(problem.y, problem.w)
+    if largest <= noise:  # so small a slope is rounding, unless the columns are as small
+        norms = problem.design.column_norms()
+        noise *= float(np.max(norms, initial=0.0)) / np.sqrt(problem.design.shape[0])
+        if largest <= noise:
+            return np.inf
+    moving = np.where(free, 0.0, slope / largest)
     # Each threshold is a norm, so its distance is linear in t along a ray: one evaluation tells the time.
     with np.errstate(divide="ignore", invalid="ignore"):  # inf - inf of excluded columns
         gain = penalty.weights - penalty.entry(moving)
-        times = np.where(free | ~np.isfinite(penalty.weights), np.inf, penalty.weights / gain)
-    largest = float(np.max(np.abs(slope), initial=0.0))
-    noise = 1e-14
-    if problem.loss.has_units:
-        noise = 1e-13 * float(np.max(np.abs(problem.y - np.mean(problem.y)), initial=0.0))
-    return float(np.min(times, initial=np.inf)) if largest > noise else np.inf
+        times = np.where(free | ~np.isfinite(penalty.weights), np.inf, penalty.weights / gain / largest)
+    return float(np.min(times, initial=np.inf))

@@ -14,6 +14,7 @@ from bregpath.penalties import AbstractPenalty
 __all__ = ["Problem", "null_model"]
 
 MAX_DENSE_NEWTON = 300  # parameters of a null model whose Hessian is formed
+MAX_SHORTER = 60  # trials of a Newton step
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class Problem:
         return eta[:, 0] if eta.shape[1] == 1 else eta
 
 
-def null_model(problem: Problem, max_iter: int = 100) -> tuple[Array, Array]:
+def null_model(problem: Problem, max_iter: int = 200) -> tuple[Array, Array]:
     """Intercept and free coefficients that minimise the loss while all others are zero, by damped Newton steps."""
     free = np.flatnonzero(problem.penalty.free)
     block = problem.design.columns(free)
@@ -86,55 +87,94 @@ def null_model(problem: Problem, max_iter: int = 100) -> tuple[Array, Array]:
     exact = problem.loss.null_is_exact and problem.fit_intercept and not problem.offset.any()
     if exact and not len(free):
         return alpha, full
-    value = problem.value(problem.predictor(block, alpha, beta))
+    newton = _Newton(problem, block)
+    eta = problem.predictor(block, alpha, beta)
+    value = problem.value(eta)
     size, change = np.inf, np.inf
     for _ in range(max_iter):
-        eta = problem.predictor(block, alpha, beta)
-        gradient = _gradient(problem, block, problem.residual(eta))
+        residual = problem.residual(eta)
+        gradient = newton.gradient(residual)
         # Close to the optimum the loss falls by less than its rounding, but the gradient still falls: follow it.
         rounding, before = 1e-14 * abs(value), size
         size = float(np.max(np.abs(gradient), initial=0.0))
         if size < 1e-15 or (change <= rounding and size > 0.5 * before):
             break
-        step = _newton_direction(problem, block, eta, gradient)
-        for _ in range(40):
-            trial = alpha - step[:q], beta - step[q:].reshape(beta.shape)
-            new = problem.value(problem.predictor(block, *trial))
-            if new <= value + rounding:
+        noise = 1e-13 * float(np.abs(residual).sum()) + 1e-15 * problem.loss.response_size(problem.y, problem.w)
+        step = newton.direction(eta, gradient, noise)
+        length, descent = newton.reach(step), float(gradient @ step)
+        share = 1.0
+        for _ in range(MAX_SHORTER):
+            trial = alpha - share * step[:q], beta - share * step[q:].reshape(beta.shape)
+            eta = problem.predictor(block, *trial)
+            new = problem.value(eta)
+            if new <= value - 1e-4 * share * descent + rounding:
                 break
-            step = step / 2
+            # Where the loss is flat a Newton step may be any number of orders too long.
+            far = share * length
+            share = 4 * np.sqrt(far) / length if far > 64 else share / 2
         else:
             break
-        done = np.max(np.abs(step)) <= 1e-15 * (1 + np.max(np.abs(alpha)))
+        done = share * np.max(np.abs(step)) <= 1e-15 * (1 + np.max(np.abs(alpha)))
         (alpha, beta), value, change = trial, new, abs(new - value)
         if done:
             break
     else:
-        raise ValueError(
-            "The unpenalised part of the model (intercept and columns with `penalty_factor` 0) has no finite optimum; "
-            "penalise some of those columns."
-        )
+        raise _no_optimum()
+    # Columns that separate the classes fit them the better the larger their coefficients; only rounding ended that.
+    if problem.loss.is_classifier and np.abs(residual).sum() < 1e-10 and newton.reach(np.append(0 * alpha, beta)) > 20:
+        raise _no_optimum()
     full[free] = beta
     return alpha, full
 
 
-def _gradient(problem: Problem, block: AbstractDesign, residual: Array) -> Array:
-    """Derivative with respect to alpha and the coefficients of a block, one after the other."""
-    return np.concatenate([problem.alpha_gradient(residual), block.rmatvec(residual).ravel()])
+def _no_optimum() -> ValueError:
+    return ValueError(
+        "The unpenalised part of the model (intercept and columns with `penalty_factor` 0) has no finite optimum; "
+        "penalise some of those columns."
+    )
 
 
-def _newton_direction(problem: Problem, block: AbstractDesign, eta: Array, gradient: Array) -> Array:
-    """The least-norm Newton step on alpha and a block (the Hessian may be singular)."""
-    q, size = problem.n_alpha, len(gradient)
-    shape = block.shape[1], problem.beta_shape[1]
+class _Newton:
+    """Newton steps of alpha and the coefficients of a block, one after the other, in units of the block's columns."""
 
-    def bend(v: Array) -> Array:
-        eta_dir = problem.predictor(block, v[:q] * problem.fit_intercept, v[q:].reshape(shape), offset=False)
-        return _gradient(problem, block, problem.curvature(eta, eta_dir))
+    def __init__(self, problem: Problem, block: AbstractDesign) -> None:
+        self.problem = problem
+        self.block = block
+        self.shape = block.shape[1], problem.beta_shape[1]
+        sizes = block.column_norms() / np.sqrt(block.shape[0])
+        per_column = np.where(sizes > 0, 1.0 / np.where(sizes > 0, sizes, 1.0), 1.0)
+        self.unit = np.concatenate([np.ones(problem.n_alpha), np.repeat(per_column, self.shape[1])])
 
-    if size > MAX_DENSE_NEWTON:
-        from scipy.sparse.linalg import LinearOperator, cg
+    def gradient(self, residual: Array) -> Array:
+        """Derivative of the loss."""
+        return np.concatenate([self.problem.alpha_gradient(residual), self.block.rmatvec(residual).ravel()])
 
-        return cg(LinearOperator((size, size), matvec=bend), gradient, rtol=1e-10)[0]
-    hessian = np.stack([bend(unit) for unit in np.eye(size)], axis=1) if size else np.zeros((0, 0))
-    return np.linalg.lstsq(hessian, gradient, rcond=1e-12)[0]
+    def reach(self, step: Array) -> float:
+        """How far a step moves the predictor."""
+        return float(np.max(np.abs(self._spread(step)), initial=0.0))
+
+    def _spread(self, step: Array) -> Array:
+        q, problem = self.problem.n_alpha, self.problem
+        return problem.predictor(
+            self.block, step[:q] * problem.fit_intercept, step[q:].reshape(self.shape), offset=False
+        )
+
+    def _bend(self, eta: Array, v: Array) -> Array:
+        """The Hessian applied to a direction, both in units of the columns."""
+        return self.unit * self.gradient(self.problem.curvature(eta, self._spread(self.unit * v)))
+
+    def direction(self, eta: Array, gradient: Array, noise: float) -> Array:
+        """The least-norm Newton step (the Hessian may be singular); ``noise`` is the rounding of the gradient."""
+        size, slope = len(gradient), self.unit * gradient
+        if size > MAX_DENSE_NEWTON:
+            from scipy.sparse.linalg import LinearOperator, cg
+
+            bend = LinearOperator((size, size), matvec=lambda v: self._bend(eta, v))
+            return self.unit * cg(bend, slope, rtol=1e-10)[0]
+        hessian = np.stack([self._bend(eta, unit) for unit in np.eye(size)], axis=1) if size else np.zeros((0, 0))
+        curvature, axes = np.linalg.eigh((hessian + hessian.T) / 2)
+        slope = axes.T @ slope
+        flat = 1e-12 * max(float(np.max(curvature, initial=0.0)), 1e-280)
+        # Along a flat axis there is nothing to gain, unless the loss slopes there by more than rounding.
+        slope[(curvature <= flat) & (np.abs(slope) <= noise)] = 0.0
+        return self.unit * (axes @ (slope / np.maximum(curvature, flat)))

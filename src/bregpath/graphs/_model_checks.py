@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from bregpath._typing import Array, IntArray
+from bregpath._validation import unmasked
 
 __all__ = ["check_levels", "check_names", "check_state_counts", "check_symmetric", "finite_array", "freeze"]
 
@@ -22,6 +23,7 @@ def freeze(model: Any, **values: Any) -> None:
 
 def finite_array(name: str, value: Any, ndim: int) -> Array:
     """A copy of a vector or matrix of finite floats."""
+    value = unmasked(name, value)
     try:
         array = np.array(value, dtype=float)
     except (TypeError, ValueError) as error:

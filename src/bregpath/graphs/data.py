@@ -23,7 +23,7 @@ def read_columns(X: Any, least_rows: int = 1) -> tuple[list[Array], tuple[str, .
         data, names = _frames.read_frame(X)
         columns = [_known(data[:, i].to_numpy(), f"column {name!r}") for i, name in enumerate(names)]
     else:
-        table = np.asarray(X.toarray() if hasattr(X, "toarray") else X)
+        table = _validation.as_array("X", X.toarray() if _validation.is_sparse(X) else X)
         if table.ndim != 2:
             raise ValueError(f"`X` must be two-dimensional (rows x nodes), found shape {table.shape}.")
         names, columns = None, [_known(table[:, j], f"column {j}") for j in range(table.shape[1])]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bregpath._typing import Array, BoolArray
-from bregpath._validation import is_sparse
+from bregpath._validation import is_sparse, unmasked
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -217,7 +217,7 @@ def _node_names(names: Sequence[str] | None, p: int) -> list[str]:
 
 
 def _float_array(name: str, values: Any) -> Array:
-    values = values.toarray() if is_sparse(values) else values
+    values = values.toarray() if is_sparse(values) else unmasked(name, values)
     try:
         return np.asarray(values, dtype=float)
     except (TypeError, ValueError) as error:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from bregpath._typing import Array
+from bregpath._validation import as_array
 
 __all__ = ["mdc", "pairwise_tables"]
 
@@ -66,7 +67,7 @@ def pairwise_tables(X: Array, levels: Sequence[Array], name: str = "X") -> Array
 
 
 def _sample(name: str, X: Any) -> Array:
-    values = np.asarray(X)
+    values = as_array(name, X)
     if values.ndim != 2 or values.size == 0:
         raise ValueError(
             f"`{name}` must be two-dimensional (rows x columns) and not empty, found shape {values.shape}."

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from bregpath._typing import Array, BoolArray, IntArray
+from bregpath._validation import as_array
 from bregpath.graphs._model_checks import (
     check_levels,
     check_names,
@@ -73,7 +74,7 @@ class DiscreteModel:
 
     def encode(self, X: Any) -> IntArray:
         """Codes of the labels in `X` (n, p)."""
-        values = np.asarray(X)
+        values = as_array("X", X)
         if values.ndim != 2 or values.shape[1] != self.n_nodes:
             raise ValueError(
                 f"`X` must have one column for each of the {self.n_nodes} nodes, found shape {values.shape}."
@@ -384,7 +385,7 @@ class GaussianModel:
 
     def log_likelihood(self, X: Any) -> Array:
         r"""Logarithm of the density at each row of `X`."""
-        values = np.asarray(X, dtype=float)
+        values = as_array("X", X, float)
         p = self.n_nodes
         if values.ndim != 2 or values.shape[1] != p:
             raise ValueError(f"`X` must have one column for each of the {p} nodes, found shape {values.shape}.")

@@ -31,6 +31,8 @@ class AbstractLoss(ABC):
         Number of linear predictors per row.
     has_units : bool
         True when ``eta`` carries the units of ``y``; such a ``y`` is scaled inside (see `unit`).
+    is_location : bool
+        True when the loss is a function of ``eta - y`` only, so that both may be shifted together.
     curvature_bound : float
         A global bound of the second derivative, ``inf`` where there is none.
     is_classifier : bool
@@ -50,6 +52,7 @@ class AbstractLoss(ABC):
     name: str = ""
     n_outputs: int = 1
     has_units: bool = False
+    is_location: bool = False
     curvature_bound: float = np.inf
     is_classifier: bool = False
     deviance_factor: float = 2.0
@@ -93,6 +96,14 @@ class AbstractLoss(ABC):
     def null(self, y: Array, w: Array) -> Array:
         """Start value, shape ``(n_outputs,)``, from which the intercept of the null model is polished."""
         return np.zeros(self.n_outputs)
+
+    def offset_level(self, offset: Array, w: Array) -> Array:
+        """About the constants, shape ``(n_outputs,)``, that an offset ``(n, n_outputs)`` adds to the intercepts."""
+        return w @ offset
+
+    def response_size(self, y: Array, w: Array) -> float:
+        """Size of the response in the gradient, by which its rounding is judged."""
+        return float(np.max(np.abs(y - np.mean(y)), initial=0.0)) if self.has_units else 1.0
 
     def saturated(self, y: Array, w: Array) -> float:
         """Smallest value any ``eta`` can reach; the deviance is measured from here."""

@@ -24,6 +24,7 @@ class GaussianLoss(AbstractLoss):
     name = "gaussian"
     compiled_id = 0
     has_units = True
+    is_location = True
     curvature_bound = 1.0
 
     def value(self, eta: Array, y: Array, w: Array) -> float:
@@ -45,10 +46,11 @@ class GaussianLoss(AbstractLoss):
 
 def standard_deviation(y: Array, w: Array) -> float:
     """Weighted standard deviation (variance with 1/n); the root mean square of a constant ``y``."""
-    mean = np.dot(w, y)
-    spread = float(np.sqrt(np.dot(w, (y - mean) ** 2)))
+    largest = float(np.max(np.abs(y[w > 0]), initial=0.0))
+    if largest == 0:
+        return 1.0
+    y = np.where(w > 0, y, 0.0) / largest  # squares of very large or small numbers are none
+    deviation = float(np.sqrt(np.dot(w, (y - np.dot(w, y)) ** 2)))
     size = float(np.sqrt(np.dot(w, y * y)))
     # A constant y (up to rounding) has no spread to measure it by.
-    if spread > 1e-12 * size:
-        return spread
-    return size if size > 0 else 1.0
+    return largest * (deviation if deviation > 1e-12 * size else size)

@@ -21,7 +21,7 @@ class HuberLoss(AbstractLoss):
     Parameters
     ----------
     threshold : float, default 1.345
-        The bend :math:`\tau`. When ``y`` is scaled inside (``standardize=True``) it is in units of the robust
+        The bend :math:`\tau`. When ``y`` is scaled inside (``standardize=True``) it is in units of the spread
         scale of ``y`` (1.4826 times the median absolute deviation), so that other units of ``y`` change nothing else.
 
     Examples
@@ -34,6 +34,7 @@ class HuberLoss(AbstractLoss):
     name = "huber"
     compiled_id = 3
     has_units = True
+    is_location = True
     curvature_bound = 1.0
 
     def __init__(self, threshold: float = 1.345) -> None:
@@ -59,6 +60,9 @@ class HuberLoss(AbstractLoss):
 
     def null(self, y: Array, w: Array) -> Array:
         return np.array([weighted_median(y, w)])
+
+    def response_size(self, y: Array, w: Array) -> float:
+        return min(super().response_size(y, w), self.threshold)
 
     def to_dict(self) -> dict[str, Any]:
         return {"name": self.name, "threshold": self.threshold}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import xlogy
+from scipy.special import logsumexp, xlogy
 
 from bregpath._typing import Array
 from bregpath.losses.base import AbstractLoss, check_numbers
@@ -46,10 +46,21 @@ class PoissonLoss(AbstractLoss):
             )
         if not np.dot(w, counts) > 0:
             raise ValueError("`y` is zero in every row; the Poisson rate has no maximum-likelihood estimate then.")
+        if not 1e-12 < np.dot(w, counts) < 1e15:
+            raise ValueError(
+                f"`y` has a mean of {np.dot(w, counts):.0e}, too small or too large for a Poisson rate; count in other "
+                "units, and give the exposure as offset=np.log(exposure)."
+            )
         return counts
 
     def null(self, y: Array, w: Array) -> Array:
         return np.array([np.log(np.dot(w, y))])
+
+    def offset_level(self, offset: Array, w: Array) -> Array:
+        return logsumexp(offset[w > 0], axis=0, b=w[w > 0, None])
+
+    def response_size(self, y: Array, w: Array) -> float:
+        return float(np.dot(w, y))
 
     def saturated(self, y: Array, w: Array) -> float:
         return float(np.dot(w, y - xlogy(y, y)))

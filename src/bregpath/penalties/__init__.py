@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from bregpath import _validation
 from bregpath._typing import Array, IntArray
 from bregpath.penalties.base import AbstractPenalty
 from bregpath.penalties.group import GroupPenalty
@@ -61,7 +62,7 @@ def build_penalty(
 def _factor(penalty_factor: Any, size: int, what: str) -> Array:
     if penalty_factor is None:
         return np.ones(size)
-    factor = np.asarray(penalty_factor, dtype=float)
+    factor = _validation.as_array("penalty_factor", penalty_factor, float)
     if factor.shape != (size,):
         raise ValueError(f"`penalty_factor` must have one entry a {what} ({size}), found shape {factor.shape}.")
     if np.isnan(factor).any() or (factor < 0).any():
@@ -72,7 +73,7 @@ def _factor(penalty_factor: Any, size: int, what: str) -> Array:
 def _group_labels(groups: Any, n_columns: int) -> IntArray:
     if groups is None:
         return np.arange(n_columns)
-    labels = np.asarray(groups)
+    labels = _validation.as_array("groups", groups)
     if labels.shape != (n_columns,):
         raise ValueError(
             f"`groups` must give one label for each of the {n_columns} columns, found shape {labels.shape}; "
@@ -86,7 +87,9 @@ def _group_labels(groups: Any, n_columns: int) -> IntArray:
 def _group_weights(penalty_factor: Any, labels: IntArray) -> Array:
     """Weight of its group at each column, from one factor a group or one a column (equal inside a group)."""
     n_columns, n_groups = len(labels), int(labels.max(initial=-1)) + 1
-    if penalty_factor is not None and np.shape(penalty_factor) == (n_groups,) and n_groups != n_columns:
+    if penalty_factor is not None:
+        penalty_factor = _validation.as_array("penalty_factor", penalty_factor, float)
+    if penalty_factor is not None and penalty_factor.shape == (n_groups,) and n_groups != n_columns:
         return _factor(penalty_factor, n_groups, "group")[labels]
     factor = _factor(penalty_factor, n_columns, "column or group")
     first = np.unique(labels, return_index=True)[1]
@@ -98,7 +101,7 @@ def _group_weights(penalty_factor: Any, labels: IntArray) -> Array:
 def _limit(name: str, limit: Any, n_columns: int, n_outputs: int, default: float) -> Array:
     if limit is None:
         limit = default
-    values = np.asarray(limit, dtype=float)
+    values = _validation.as_array(name, limit, float)
     if values.shape not in {(), (n_columns,)}:
         raise ValueError(f"`{name}` must be a number or one number a column ({n_columns}), found shape {values.shape}.")
     values = values.reshape(-1, 1)

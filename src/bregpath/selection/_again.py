@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from bregpath import _frames, _validation
 from bregpath._typing import Array
 from bregpath.path import Path
@@ -27,7 +25,7 @@ class Again(NamedTuple):
 
 def read_again(path: Path, X: Any, y: Any, options: dict[str, Any]) -> Again:
     """What ``path`` was traced on. A frame is encoded as the path did, so that all replicates have the same columns."""
-    y = _frames.series_to_numpy(np.ravel(y) if np.ndim(y) == 2 and np.shape(y)[1] == 1 else y)
+    y = _frames.series_to_numpy(y)
     offset = options.get("offset")
     if offset is not None:
         offset = _validation.check_offset(offset, len(y), path.n_outputs)

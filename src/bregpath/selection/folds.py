@@ -41,7 +41,7 @@ def make_folds(cv: Any, X: Any, y: Array, w: Array, groups: Any = None, stratify
     """
     n, rows = len(y), np.flatnonzero(w > 0)
     if groups is not None:
-        groups = _frames.series_to_numpy(groups)
+        groups = _frames.series_to_numpy(groups, "cv_groups")
         if len(groups) != n:
             raise ValueError(f"`cv_groups` must have one label for each of the {n} rows, found {len(groups)}.")
     pairs: Iterable[Any]

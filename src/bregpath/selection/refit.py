@@ -176,7 +176,7 @@ def relaxed_refit(
     support = path.support(t)
     matrix = path.encode(X)[:, support]
     block = matrix.toarray() if _validation.is_sparse(matrix) else np.asarray(matrix, dtype=float)
-    y = _frames.series_to_numpy(np.ravel(y) if np.ndim(y) == 2 and np.shape(y)[1] == 1 else y)
+    y = _frames.series_to_numpy(y)
     n = float(len(y) if sample_weight is None else np.sum(sample_weight))
     has_intercept = bool(path.intercept.any())
     if len(support) + has_intercept >= n:
