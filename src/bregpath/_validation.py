@@ -139,8 +139,8 @@ def check_unit(unit: float) -> float:
     """The scale of y, whose square must be a number too: it is the unit of the deviance."""
     if not 1e-150 < unit < 1e150:
         raise ValueError(
-            f"`y` has a spread of about {unit:.0e}, too {'large' if unit > 1 else 'small'} for its squares to be numbers; "
-            "divide it by a power of ten."
+            f"`y` has a spread of about {unit:.0e}, too {'large' if unit > 1 else 'small'} for its squares to be "
+            "numbers; multiply it by a power of ten."
         )
     return unit
 
@@ -152,8 +152,8 @@ def check_scales(scale: Array, y_unit: float) -> None:
     bad = np.flatnonzero(~((unit > 1e-300) & (unit < 1e300)))
     if len(bad):
         raise ValueError(
-            f"`X` has a spread of about {scale[bad[0]]:.0e} in column {bad[0]}, and y one of {y_unit:.0e}: coefficients "
-            "would be too large or too small to be numbers. Multiply this column (or y) by a power of ten."
+            f"`X` has a spread of about {scale[bad[0]]:.0e} in column {bad[0]}, and y one of {y_unit:.0e}: the "
+            "coefficient is too large or too small to be a number. Multiply this column (or y) by a power of ten."
         )
 
 
@@ -162,8 +162,8 @@ def check_sizes(sizes: Array) -> None:
     bad = np.flatnonzero((sizes > 1e50) | (sizes < 1e-50) & (sizes > 0))
     if len(bad):
         raise ValueError(
-            f"`X` has values of about {sizes[bad[0]]:.0e} in column {bad[0]}, which `standardize`=False takes as they are; "
-            "multiply this column by a power of ten, or use standardize=True."
+            f"`X` has values of about {sizes[bad[0]]:.0e} in column {bad[0]}, which `standardize`=False takes as they "
+            "are; multiply this column by a power of ten, or use standardize=True."
         )
 
 

@@ -105,8 +105,9 @@ def null_model(problem: Problem, max_iter: int = 200) -> tuple[Array, Array]:
         share = 1.0
         for _ in range(MAX_SHORTER):
             trial = alpha - share * step[:q], beta - share * step[q:].reshape(beta.shape)
-            eta = problem.predictor(block, *trial)
-            new = problem.value(eta)
+            with np.errstate(over="ignore", invalid="ignore"):  # of a trial that is far too long
+                eta = problem.predictor(block, *trial)
+                new = problem.value(eta)
             if new <= value - 1e-4 * share * descent + rounding:
                 break
             # Where the loss is flat a Newton step may be any number of orders too long.

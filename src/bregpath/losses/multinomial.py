@@ -63,6 +63,10 @@ class MultinomialLoss(AbstractLoss):
         log_share = np.log(np.bincount(y, weights=w, minlength=self.n_outputs))
         return log_share - log_share.mean()
 
+    def offset_level(self, offset: Array, w: Array) -> Array:
+        level = w @ offset
+        return level - level.mean()  # what all classes have in common changes nothing
+
     def predict(self, eta: Array) -> Array:
         return softmax(eta, axis=-1)
 
