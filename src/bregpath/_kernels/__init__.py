@@ -9,16 +9,27 @@ import os
 from types import ModuleType
 
 from bregpath._kernels import reference
-from bregpath._kernels.reference import Knot, StepError, Steps, System, UnstableStepError, first_step
+from bregpath._kernels.reference import (
+    BoundaryError,
+    Knot,
+    StepError,
+    Steps,
+    System,
+    UnstableStepError,
+    cubic,
+    first_step,
+)
 from bregpath._typing import Array
 
 __all__ = [
+    "BoundaryError",
     "Knot",
     "StepError",
     "Steps",
     "System",
     "UnstableStepError",
     "advance",
+    "cubic",
     "first_step",
     "has_compiled",
     "implementation",

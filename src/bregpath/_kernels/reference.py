@@ -30,12 +30,14 @@ from bregpath._kernels.chebyshev import MAX_STAGES, longest_step, stage_coeffici
 from bregpath._typing import Array, BoolArray
 
 __all__ = [
+    "BoundaryError",
     "Knot",
     "StepError",
     "Steps",
     "System",
     "UnstableStepError",
     "advance",
+    "cubic",
     "curvature_on",
     "first_step",
     "values",
@@ -52,10 +54,15 @@ MAX_ATTEMPTS = 200  # at one step
 MIN_PROGRESS = 3e-5  # of t in a step with all stages: below it a path would take hours
 ROUNDING = 1e-12  # a rise of the loss below this fraction of it is rounding ...
 NOISE = 1e-6  # ... and one below this, if a shorter step does not lessen it fourfold
+INSIDE = (0.25, 0.5, 0.75)  # of a step: where a loss that is not finite everywhere is looked at
 
 
 class StepError(RuntimeError):
     """No step is accepted, however short."""
+
+
+class BoundaryError(StepError):
+    """They did because the path is about to leave the domain of the loss."""
 
 
 class UnstableStepError(ValueError):
@@ -223,7 +230,7 @@ def _adaptive_step(system: System, knot: Knot) -> Knot:
     """One accepted step, as long as the tolerance allows."""
     kappa, penalty = system.problem.kappa, system.penalty
     started = np.any(penalty.entry(knot.z) < 0, axis=1)
-    linear = system.problem.loss.linear_stages
+    linear, has_domain = system.problem.loss.linear_stages, system.problem.loss.has_domain
     if linear and knot.t >= FREEZE_GROWTH * knot.frozen_t:
         knot = _freeze(system, knot)
     direction, alpha_direction, rate, age = knot.direction, knot.alpha_direction, knot.rate, knot.age + 1
@@ -233,7 +240,7 @@ def _adaptive_step(system: System, knot: Knot) -> Knot:
         direction, alpha_direction, rate = curvature_on(system, knot, started)
         age = 0
     scaled_rate = rate * kappa * RATE_MARGIN
-    h, reach, earlier_rise = knot.h, 0.0, np.inf
+    h, reach, earlier_rise, is_outside = knot.h, 0.0, np.inf, False
     forced = np.zeros(len(knot.z), dtype=bool)
     gradients, products = knot.gradients, knot.products + (4 * int(started.sum()) if age == 0 else 0)
     for _ in range(MAX_ATTEMPTS):
@@ -253,10 +260,11 @@ def _adaptive_step(system: System, knot: Knot) -> Knot:
         gradients += 1 if linear else stages
         products += 2 * stages * int(live.sum()) + 2 * len(knot.z)
         if after is None:  # overflow: the local curvature is far from that at the knot
-            h *= 0.2
+            h, is_outside = 0.2 * h, has_domain
             continue
         error = _error(system, knot, after, live, h)
-        rise = after.value - knot.value
+        highest = max(after.value, _highest_inside(system, knot, after, live)) if has_domain else after.value
+        rise, is_outside = highest - knot.value, np.isinf(highest)
         # A true rise c h^2 - d h falls by more than a factor of four when h is halved; that of rounding does not.
         is_noise = rise <= NOISE * abs(knot.value) and rise > 0.25 * earlier_rise
         if error > 1.0 or (rise > _rounding(knot) and not is_noise) or not np.isfinite(error):
@@ -283,7 +291,8 @@ def _adaptive_step(system: System, knot: Knot) -> Knot:
             gradients=gradients,
             products=products,
         )
-    raise StepError(f"no step from t={knot.t:g} is accurate")
+    kind = BoundaryError if is_outside else StepError
+    raise kind(f"no step from t={knot.t:g} is accurate")
 
 
 def _not_far_beyond_entry(
@@ -407,6 +416,26 @@ def _arrive(system: System, knot: Knot, h: float, columns: Array, alpha: Array, 
         residual=residual,
         value=value,
     )
+
+
+def _highest_inside(system: System, knot: Knot, after: Knot, live: BoolArray) -> float:
+    """Largest loss at a few times inside a step, where the path is read by cubics: infinite outside of its domain."""
+    problem, columns = system.problem, np.flatnonzero(live)
+    block, penalty, h = system.block.columns(columns), system.penalty.take(columns), after.t - knot.t
+    highest = -np.inf
+    for theta in INSIDE:
+        alpha = cubic((knot.alpha, after.alpha), (knot.alpha_slope, after.alpha_slope), h, theta)
+        slopes = knot.slope[columns], after.slope[columns]
+        z = cubic((knot.z[columns], after.z[columns]), slopes, h, theta)
+        highest = max(highest, problem.value(problem.predictor(block, alpha, penalty.primal(z, problem.kappa))))
+    return highest
+
+
+def cubic(ends: Any, slopes: Any, h: Array | float, theta: Array | float) -> Array:
+    """Value at fraction ``theta`` of a step of length ``h``, from the values and slopes at its two ends."""
+    jump = ends[1] - ends[0]
+    left, right = h * slopes[0] - jump, jump - h * slopes[1]
+    return ends[0] + theta * jump + theta * (1 - theta) * ((1 - theta) * left + theta * right)
 
 
 def _error(system: System, knot: Knot, after: Knot, live: BoolArray, h: float) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from bregpath import _interrupts
-from bregpath._kernels import StepError, Steps
+from bregpath._kernels import BoundaryError, StepError, Steps
 from bregpath._typing import Array
 from bregpath.flow.glbi import State
 from bregpath.flow.stop import Result
@@ -79,5 +79,6 @@ def integrate(
         if not (_interrupts.keeps_parts() and record.trajectory.chunks):
             raise
         return Result.INTERRUPTED, min(record.trajectory.end, until), record
-    except StepError:
-        return Result.STALLED, min(record.trajectory.end, until), record
+    except StepError as error:
+        result = Result.INDEFINITE if isinstance(error, BoundaryError) else Result.STALLED
+        return result, min(record.state.knot.t, until), record

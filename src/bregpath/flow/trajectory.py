@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
-from bregpath._kernels import Steps
+from bregpath._kernels import Steps, cubic
 from bregpath._typing import Array, BoolArray, IntArray
 from bregpath.penalties import AbstractPenalty
 
@@ -157,9 +157,7 @@ class Trajectory:
         """Value at fraction ``theta`` of a step in which the slopes count for a time ``h``."""
         if self.degree == 1:
             return ends[0] + theta * (ends[1] - ends[0])
-        jump = ends[1] - ends[0]
-        left, right = h * slopes[0] - jump, jump - h * slopes[1]
-        return ends[0] + theta * jump + theta * (1 - theta) * ((1 - theta) * left + theta * right)
+        return cubic(ends, slopes, h, theta)
 
     def event_times(self) -> tuple[IntArray, Array, BoolArray]:
         """Column, exact time and direction (True: entered) of every change of the support, in order of time.

@@ -211,6 +211,13 @@ class GaussianLayout(AbstractLayout):
         precision = np.diag(alpha)
         j, k = self.pairs.T
         precision[j, k] = precision[k, j] = beta
+        try:
+            np.linalg.cholesky(precision)
+        except np.linalg.LinAlgError:  # between two steps of a coarse or thinned record
+            raise ValueError(
+                "The precision matrix is not positive definite at this time; ask for a time of `path.t`, or trace the "
+                "path with a smaller `tol` (or `step`)."
+            ) from None
         return self.mean, precision
 
     def model(self, alpha: Array, beta: Array) -> GaussianModel:

@@ -43,6 +43,8 @@ class AbstractLoss(ABC):
         True when `null` is the optimum to rounding, so that it needs no polishing (without offsets).
     can_saturate : bool
         True when a path ends once nearly all is explained, because coefficients only grow from there on.
+    has_domain : bool
+        True when `value` is infinite for some ``eta``; then steps are also checked inside, where the path is read.
     linear_stages : bool
         True when adaptive steps may linearise the loss; see `bregpath._kernels.reference`.
     compiled_id : int or None
@@ -58,6 +60,7 @@ class AbstractLoss(ABC):
     deviance_factor: float = 2.0
     null_is_exact: bool = False
     can_saturate: bool = True
+    has_domain: bool = False
     linear_stages: bool = False
     compiled_id: int | None = None
     classes: Array | None = None

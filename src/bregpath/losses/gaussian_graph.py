@@ -13,11 +13,17 @@ from bregpath.losses.base import AbstractLoss
 
 __all__ = ["GaussianCompositeLoss", "GaussianLikelihoodLoss"]
 
+MARGIN = 1e-8  # smallest eigenvalue of a matrix with unit diagonal that can safely be inverted
+
 
 class _GaussianGraphLoss(AbstractLoss):
-    """``eta`` is the precision matrix Omega, ``y`` the covariance matrix S; weights are not used."""
+    """``eta`` is the precision matrix Omega, ``y`` the covariance matrix S; weights are not used.
+
+    Infinite where Omega is not positive definite: a step that leads there is refused and shortened.
+    """
 
     null_is_exact = True
+    has_domain = True
     can_saturate = False  # the path goes on to the unpenalised fit, and edges may still leave
 
     def __init__(self, n_outputs: int = 1) -> None:
@@ -41,7 +47,7 @@ class GaussianLikelihoodLoss(_GaussianGraphLoss):
 
     .. math:: \ell(\Omega) = \operatorname{tr}(S \Omega) - \log\det \Omega ,
 
-    infinite where Omega is not positive definite: a step that leads there is refused and shortened.
+    infinite where Omega is not positive definite, and large close to there: a path never ends at that boundary.
 
     Examples
     --------
@@ -55,7 +61,8 @@ class GaussianLikelihoodLoss(_GaussianGraphLoss):
 
     def __init__(self, n_outputs: int = 1) -> None:
         super().__init__(n_outputs)
-        # The last matrix with its inverse and log determinant: all three methods are asked at the same one.
+        # The last matrix with its inverse, which all three methods are asked for. One tuple, replaced as a whole, so
+        # that threads which share the loss never see parts of two.
         self._last: tuple[Array, Array, float] | None = None
 
     def value(self, eta: Array, y: Array, w: Array) -> float:
@@ -73,24 +80,28 @@ class GaussianLikelihoodLoss(_GaussianGraphLoss):
 
     def _inverse(self, matrix: Array) -> tuple[Array, float] | None:
         """Inverse and log determinant by the Cholesky factor; None where it does not exist."""
-        if self._last is None or self._last[0] is not matrix:
-            factor, failed = lapack.dpotrf(matrix, lower=1, clean=0)
-            if failed:
-                return None
-            log_determinant = 2.0 * float(np.sum(np.log(np.diagonal(factor))))
-            half, failed = lapack.dpotri(factor, lower=1, overwrite_c=1)
-            if failed:
-                return None
-            # LAPACK fills one triangle and leaves the other as it was.
-            np.copyto(half, half.T, where=_above_diagonal(len(half)))
-            self._last = matrix, half, log_determinant
-        return self._last[1:]
+        last = self._last
+        if last is not None and last[0] is matrix:
+            return last[1:]
+        factor = _cholesky(matrix)
+        if factor is None:
+            return None
+        log_determinant = 2.0 * float(np.sum(np.log(np.diagonal(factor))))
+        half, failed = lapack.dpotri(factor, lower=1, overwrite_c=1)
+        if failed:
+            return None
+        # LAPACK fills one triangle and leaves the other as it was.
+        np.copyto(half, half.T, where=_above_diagonal(len(half)))
+        self._last = matrix, half, log_determinant
+        return half, log_determinant
 
 
 class GaussianCompositeLoss(_GaussianGraphLoss):
     r"""Composite conditional likelihood of a Gaussian graph: the regressions of every node on all others.
 
-    .. math:: \ell(\Omega) = \sum_j \frac{\Omega_j^\top S\, \Omega_j}{2 \omega_{jj}} - \tfrac12 \log \omega_{jj}
+    .. math:: \ell(\Omega) = \sum_j \frac{\Omega_j^\top S\, \Omega_j}{2 \omega_{jj}} - \tfrac12 \log \omega_{jj} ,
+
+    infinite where Omega is not positive definite. Nothing keeps a path away from there, so it may end at that boundary.
 
     Examples
     --------
@@ -103,7 +114,7 @@ class GaussianCompositeLoss(_GaussianGraphLoss):
 
     def value(self, eta: Array, y: Array, w: Array) -> float:
         diagonal = np.diagonal(eta)
-        if np.any(diagonal <= 0):
+        if _cholesky(eta - np.diag(MARGIN * diagonal)) is None:
             return np.inf
         quadratic = np.sum(eta * (y @ eta), axis=0)
         return float(np.sum(quadratic / (2 * diagonal) - 0.5 * np.log(diagonal)))
@@ -125,6 +136,12 @@ class GaussianCompositeLoss(_GaussianGraphLoss):
         out = change / d - product * (dd / d**2)
         out[np.diag_indices_from(out)] += -cross / d**2 + quadratic * dd / d**3 + 0.5 * dd / d**2
         return out
+
+
+def _cholesky(matrix: Array) -> Array | None:
+    """The lower factor (what is above it is arbitrary); None where the matrix is not positive definite."""
+    factor, failed = lapack.dpotrf(matrix, lower=1, clean=0)
+    return None if failed else factor
 
 
 @lru_cache(maxsize=4)
