@@ -350,6 +350,23 @@ def test_a_time_before_the_first_edge_and_one_beyond_the_window():
     assert saturated.t_ == saturated.path_.t[-1]
 
 
+@pytest.mark.parametrize("case", EVERY)
+def test_times_to_report(case):
+    X = data_of(case)
+    whole = graph_of(case).fit(X)
+    times = whole.path_.t[[2, 7, 11]]
+    few = graph_of(case, t=times).fit(X)
+    assert_array_equal(few.path_.t, times)
+    assert_allclose(few.path_.coef, whole.path_.coef[[2, 7, 11]], atol=1e-12)
+    assert few.t_ in times
+    assert_array_equal(graph_of(case, t=list(times), stop="cv", cv=2).fit(X).selection_.times, times)
+    later = graph_of(case, t=times, stop=float(whole.path_.t[13])).fit(X)  # beyond what is reported
+    assert later.t_ == whole.path_.t[13]
+    assert_allclose(later.weights_, whole.path_.coef[13], atol=1e-12)
+    with pytest.raises(ValueError, match="`t` must increase"):
+        graph_of(case, t=times[::-1]).fit(X)
+
+
 def test_gaussian_paths_go_on_to_the_unpenalised_fit():
     X = gaussian_data()
     graph = graph_of("gaussian-likelihood", stop=1e4).fit(X)
@@ -396,12 +413,17 @@ def test_ising_ring_is_found(loss, seed):
     assert_allclose(graph.weights_, ising_model().couplings, atol=0.4)
 
 
-@pytest.mark.parametrize("seed", [2, 4, 5, 6])
-def test_ising_grid_is_found(seed):
-    model = bregpath.datasets.make_ising_grid(3, T=1.5, n=10, seed=seed).model
-    X = enumerate_states(model).sample(1000, seed=seed)
-    for loss in ("composite", "mpf", "nodewise"):
-        assert_array_equal(bregpath.IsingGraph(loss).fit(X).adjacency_, model.adjacency)
+@pytest.mark.parametrize("loss", ["composite", "mpf", "nodewise"])
+def test_ising_grids_are_found(loss):
+    """Of 20 random grids of 12 edges most exactly, the others all but an edge or two."""
+    wrong = []
+    for seed in range(20):
+        model = bregpath.datasets.make_ising_grid(3, T=1.5, n=10, seed=seed).model
+        X = enumerate_states(model).sample(1000, seed=seed)
+        wrong.append(np.count_nonzero(bregpath.IsingGraph(loss).fit(X).adjacency_ != model.adjacency) // 2)
+    assert wrong.count(0) >= 12
+    assert max(wrong) <= 2
+    assert sum(wrong) <= 10
 
 
 @pytest.mark.parametrize("seed", [0, 1])

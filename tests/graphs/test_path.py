@@ -65,7 +65,7 @@ def test_screened_equals_unscreened(case, monkeypatch):
 def test_loss_never_rises(case):
     graph = graph_of(case)
     layout, rows, w = graph._prepare(data_of(case), None)
-    problem = layout.problem(*graph._distinct(rows, w), np.ones((layout.n_nodes,) * 2), 10.0)
+    problem = layout.problem(*graph._distinct(layout, rows, w), np.ones((layout.n_nodes,) * 2), 10.0)
     flow = GLBI(problem, None, 0.05)
     state = flow.start()
     values = [state.knot.value]

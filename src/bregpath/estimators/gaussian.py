@@ -19,6 +19,7 @@ from bregpath.selection.graphs import covariance, graph_deviance
 
 __all__ = ["GaussianGraph"]
 
+SMALLEST = 1e-140  # difference whose square is still a number of full precision, as is that of its inverse
 MANY_NODES = 500  # from which on factorising a matrix is worth several threads
 
 
@@ -37,7 +38,7 @@ class GaussianGraph(AbstractGraph):
         What `fit` is given: rows, or a covariance matrix.
     n_samples : int, optional
         Rows behind a covariance matrix; the information criteria need it.
-    stop, gamma, cv, mask, edge_weights, kappa, step, tol, t_ratio, n_times, max_sparsity, screening
+    stop, gamma, cv, mask, edge_weights, kappa, step, tol, t, t_ratio, n_times, max_sparsity, screening
         See `AbstractGraph`; gamma is 0.5 by default. From a covariance only "ebic", "bic" and times are possible.
     stars_beta, n_subsamples, n_jobs, random_state, progress
         See `AbstractGraph`.
@@ -79,6 +80,7 @@ class GaussianGraph(AbstractGraph):
         kappa: float = 10.0,
         step: float | str = "adaptive",
         tol: float = 0.05,
+        t: Any = None,
         t_ratio: float = 100.0,
         n_times: int = 100,
         max_sparsity: float | None = None,
@@ -91,8 +93,9 @@ class GaussianGraph(AbstractGraph):
     ) -> None:
         super().__init__(
             stop=stop, gamma=gamma, cv=cv, mask=mask, edge_weights=edge_weights, kappa=kappa, step=step, tol=tol,
-            t_ratio=t_ratio, n_times=n_times, max_sparsity=max_sparsity, screening=screening, stars_beta=stars_beta,
-            n_subsamples=n_subsamples, n_jobs=n_jobs, random_state=random_state, progress=progress,
+            t=t, t_ratio=t_ratio, n_times=n_times, max_sparsity=max_sparsity, screening=screening,
+            stars_beta=stars_beta, n_subsamples=n_subsamples, n_jobs=n_jobs, random_state=random_state,
+            progress=progress,
         )  # fmt: skip
         self.loss = loss
         self.input = input
@@ -126,6 +129,7 @@ class GaussianGraph(AbstractGraph):
         if self.input == "covariance":
             return self._from_covariance(values, names, w)
         weights = _validation.check_counts(w, len(values))
+        _check_squares(values, names)
         mean = weights @ values / weights.sum()
         scale = np.sqrt(np.diagonal(covariance(values, weights, mean)))
         constant = np.flatnonzero(scale <= 1e-13 * np.abs(mean))
@@ -159,7 +163,7 @@ class GaussianGraph(AbstractGraph):
             layout = replace(layout, mean=w @ rows / w.sum())
         return super()._trace(layout, rows, w, times, stop)
 
-    def _distinct(self, rows: Array, w: Array) -> tuple[Any, Array]:
+    def _distinct(self, layout: AbstractLayout, rows: Array, w: Array) -> tuple[Any, Array]:
         share = w / w.sum()
         mean = share @ rows if self.input == "data" else np.zeros(rows.shape[1])
         return covariance(rows, w, mean), share
@@ -188,3 +192,15 @@ class GaussianGraph(AbstractGraph):
         jacobian = np.sum(np.log(self.path_.layout.scale))  # type: ignore[attr-defined]
         constant = 0.5 * self.n_features_in_ * np.log(2 * np.pi)
         return -0.5 * deviance - jacobian - constant
+
+
+def _check_squares(values: Array, names: tuple[str, ...]) -> None:
+    """Refuse columns of numbers whose squares are infinite, or whose variance would be zero though they differ."""
+    largest, spread = np.abs(values).max(axis=0), np.ptp(values, axis=0)
+    wrong = np.flatnonzero((largest > 1 / SMALLEST) | ((spread > 0) & (spread < SMALLEST)))
+    if len(wrong):
+        j = int(wrong[0])
+        raise ValueError(
+            f"`X` has numbers like {largest[j]:.3g} in column {names[j]!r}, too large or too small to be squared; "
+            "rescale it."
+        )

@@ -70,8 +70,8 @@ class AbstractGraph(BaseEstimator):
         Adaptive steps meet ``tol``; a number is the paper's iteration with that fixed step.
     tol : float, default 0.05
         Error of the parameters allowed to a step, relative to the largest.
-    t_ratio, n_times, screening, progress
-        As in `bregpath.trace_path`.
+    t, t_ratio, n_times, screening, progress
+        As in `bregpath.trace_path`; the time is chosen among those reported.
     max_sparsity : float, optional
         End the path before it has more than this share of all edges; dense graphs cost most and are rarely wanted.
         Not used if ``stop`` is a time.
@@ -117,6 +117,7 @@ class AbstractGraph(BaseEstimator):
         kappa: float,
         step: float | str,
         tol: float,
+        t: Any,
         t_ratio: float,
         n_times: int,
         max_sparsity: float | None,
@@ -135,6 +136,7 @@ class AbstractGraph(BaseEstimator):
         self.kappa = kappa
         self.step = step
         self.tol = tol
+        self.t = t
         self.t_ratio = t_ratio
         self.n_times = n_times
         self.max_sparsity = max_sparsity
@@ -156,13 +158,14 @@ class AbstractGraph(BaseEstimator):
 
     def _trace(self, layout: AbstractLayout, rows: Array, w: Array, times: Any = None, stop: Any = None) -> GraphPath:
         """The path on some rows."""
-        problem = layout.problem(*self._distinct(rows, w), self._thresholds(layout), self._checked_kappa)
+        thresholds = self._thresholds(layout, rows, w)
+        problem = layout.problem(*self._distinct(layout, rows, w), thresholds, self._checked_kappa)
         return run_path(
             problem,
             layout,
             step=self.step,
             tol=self.tol,
-            t=times,
+            t=self.t if times is None else times,
             t_ratio=self.t_ratio,
             n_times=self.n_times,
             stop=self._stop_rule(layout) if stop is None else stop,
@@ -178,7 +181,7 @@ class AbstractGraph(BaseEstimator):
         return StopAtSparsity(layout, int(level * layout.n_nodes * (layout.n_nodes - 1) / 2 + 1e-9))
 
     @abstractmethod
-    def _distinct(self, rows: Array, w: Array) -> tuple[Any, Array]:
+    def _distinct(self, layout: AbstractLayout, rows: Array, w: Array) -> tuple[Any, Array]:
         """What a problem is made of: distinct rows and weights that sum to one, or a covariance."""
 
     # --- fitting ---------------------------------------------------------------------------------------------
@@ -251,8 +254,8 @@ class AbstractGraph(BaseEstimator):
         selection = cross_validate_graph(path, data, self.cv, measure, self.n_jobs, self.random_state)
         return selection.one_se() if self.stop == "cv-1se" else selection
 
-    def _thresholds(self, layout: AbstractLayout) -> Array:
-        """Weights of the edges, checked, with ``inf`` where they are forbidden."""
+    def _thresholds(self, layout: AbstractLayout, rows: Array, w: Array) -> Array:
+        """Weights of the edges, checked, with ``inf`` where they are forbidden or some rows cannot tell."""
         p = layout.n_nodes
         weights = np.ones((p, p))
         if self.edge_weights is not None:

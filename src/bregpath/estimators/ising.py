@@ -10,14 +10,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from bregpath import _validation
 from bregpath._typing import Array
-from bregpath.estimators.graph import AbstractGraph
-from bregpath.graphs.data import StateCoder, collapse_rows
+from bregpath.estimators.discrete import DiscreteGraph
+from bregpath.graphs.data import StateCoder
 from bregpath.graphs.layouts import AbstractLayout, IsingLayout
 
 __all__ = ["IsingGraph"]
 
 
-class IsingGraph(AbstractGraph):
+class IsingGraph(DiscreteGraph):
     r"""Sparse Ising model of binary variables, from the empty graph on.
 
     .. math:: P(x) \propto \exp\Big(\tfrac12 \sum_j a_j x_j + \tfrac12 \sum_{j<k} b_{jk} x_j x_k\Big),
@@ -30,7 +30,7 @@ class IsingGraph(AbstractGraph):
     loss : {"composite", "mpf", "nodewise"}, default "composite"
         Composite conditional likelihood (pseudo-likelihood); minimum probability flow, often better at finding edges;
         or a separate logistic regression of each node on all others.
-    stop, gamma, cv, mask, edge_weights, kappa, step, tol, t_ratio, n_times, max_sparsity, screening
+    stop, gamma, cv, mask, edge_weights, kappa, step, tol, t, t_ratio, n_times, max_sparsity, screening
         See `AbstractGraph`; gamma is 0.25 by default.
     rule : {"and", "or"}, default "and"
         Whether a node-wise edge needs both of its coefficients, or one. Its coupling is their mean.
@@ -60,7 +60,6 @@ class IsingGraph(AbstractGraph):
     True
     """
 
-    _coder: StateCoder
     _losses = ("composite", "mpf", "nodewise")
 
     def __init__(
@@ -78,6 +77,7 @@ class IsingGraph(AbstractGraph):
         kappa: float = 10.0,
         step: float | str = "adaptive",
         tol: float = 0.05,
+        t: Any = None,
         t_ratio: float = 100.0,
         n_times: int = 100,
         max_sparsity: float | None = None,
@@ -90,8 +90,9 @@ class IsingGraph(AbstractGraph):
     ) -> None:
         super().__init__(
             stop=stop, gamma=gamma, cv=cv, mask=mask, edge_weights=edge_weights, kappa=kappa, step=step, tol=tol,
-            t_ratio=t_ratio, n_times=n_times, max_sparsity=max_sparsity, screening=screening, stars_beta=stars_beta,
-            n_subsamples=n_subsamples, n_jobs=n_jobs, random_state=random_state, progress=progress,
+            t=t, t_ratio=t_ratio, n_times=n_times, max_sparsity=max_sparsity, screening=screening,
+            stars_beta=stars_beta, n_subsamples=n_subsamples, n_jobs=n_jobs, random_state=random_state,
+            progress=progress,
         )  # fmt: skip
         self.loss = loss
         self.rule = rule
@@ -103,18 +104,17 @@ class IsingGraph(AbstractGraph):
             raise ValueError(f'`rule` must be "and" or "or", found {self.rule!r}.')
         if self.coding not in ("spin", "binary"):
             raise ValueError(f'`coding` must be "spin" or "binary", found {self.coding!r}.')
-        coder, codes = StateCoder.learn(X)
+        seen, _ = StateCoder.learn(X)
+        _check_binary(seen)
+        coder = seen.with_pairs()
+        codes = coder.encode(X)
         weights = _validation.check_counts(w, len(codes))
-        _check_binary(coder, codes, weights)
         self._coder = coder
         self.levels_ = list(coder.levels)
-        return IsingLayout(coder.names, coder.levels, self.loss, self.rule, bool(self.fit_fields)), codes, weights
+        layout = IsingLayout(coder.names, coder.levels, self.loss, self.rule, bool(self.fit_fields))
+        self._warn_of_constant(layout, codes, weights)
+        return layout, codes, weights
 
-    def _distinct(self, rows: Array, w: Array) -> tuple[Any, Array]:
-        return collapse_rows(rows, w / w.sum())
-
-    def _encode(self, X: Any) -> Array:
-        return self._coder.encode(X)
 
     def _parameters(self, t: float) -> tuple[Array, Array]:
         if self.coding == "spin":
@@ -140,18 +140,11 @@ class IsingGraph(AbstractGraph):
         return point.intercept + (2.0 * codes - 1.0) @ point.coef
 
 
-def _check_binary(coder: StateCoder, codes: Array, w: Array) -> None:
-    """Two labels a node, both of them with rows that count."""
+def _check_binary(coder: StateCoder) -> None:
+    """At most two labels a node."""
     for name, labels in zip(coder.names, coder.levels, strict=True):
         if len(labels) > 2:
             raise ValueError(
                 f"`X` has {len(labels)} labels {labels[:4].tolist()} in column {name!r}; an Ising model takes two, use "
                 "PottsGraph."
             )
-    share = w @ codes / w.sum()
-    constant = np.flatnonzero((share == 0) | (share == 1) | np.array([len(labels) == 1 for labels in coder.levels]))
-    if len(constant):
-        raise ValueError(
-            f"`X` has one label only in column {coder.names[constant[0]]!r} ({len(constant)} such column(s)); its "
-            "field would be infinite. Drop these columns."
-        )

@@ -5,18 +5,16 @@ from __future__ import annotations
 import numbers
 from typing import Any
 
-import numpy as np
-
 from bregpath import _validation
 from bregpath._typing import Array
-from bregpath.estimators.graph import AbstractGraph
-from bregpath.graphs.data import StateCoder, collapse_rows
+from bregpath.estimators.discrete import DiscreteGraph
+from bregpath.graphs.data import StateCoder, count_states
 from bregpath.graphs.layouts import AbstractLayout, FieldLayout
 
 __all__ = ["PottsGraph"]
 
 
-class PottsGraph(AbstractGraph):
+class PottsGraph(DiscreteGraph):
     r"""Sparse discrete Markov field: nodes with two or more states, a block of couplings an edge.
 
     .. math:: P(x) \propto \exp\Big(\sum_j a_{j; x_j} + \sum_{j<k} b_{jk}[x_j, x_k]\Big)
@@ -28,7 +26,7 @@ class PottsGraph(AbstractGraph):
     ----------
     couplings : {"full", "diagonal"}, default "full"
         Whole blocks, or one coupling for each pair of equal states only (the Potts model of physics).
-    stop, gamma, cv, mask, edge_weights, kappa, step, tol, t_ratio, n_times, max_sparsity, screening
+    stop, gamma, cv, mask, edge_weights, kappa, step, tol, t, t_ratio, n_times, max_sparsity, screening
         See `AbstractGraph`; gamma is 0.25 by default.
     penalty : {"group", "group-sqrt", "l1"}, default "group"
         Whether the couplings of an edge enter together (with "group-sqrt" the threshold is the square root of their
@@ -63,7 +61,6 @@ class PottsGraph(AbstractGraph):
     True
     """
 
-    _coder: StateCoder
     _losses = ("composite",)
 
     def __init__(
@@ -82,6 +79,7 @@ class PottsGraph(AbstractGraph):
         kappa: float = 10.0,
         step: float | str = "adaptive",
         tol: float = 0.05,
+        t: Any = None,
         t_ratio: float = 100.0,
         n_times: int = 100,
         max_sparsity: float | None = None,
@@ -94,8 +92,9 @@ class PottsGraph(AbstractGraph):
     ) -> None:
         super().__init__(
             stop=stop, gamma=gamma, cv=cv, mask=mask, edge_weights=edge_weights, kappa=kappa, step=step, tol=tol,
-            t_ratio=t_ratio, n_times=n_times, max_sparsity=max_sparsity, screening=screening, stars_beta=stars_beta,
-            n_subsamples=n_subsamples, n_jobs=n_jobs, random_state=random_state, progress=progress,
+            t=t, t_ratio=t_ratio, n_times=n_times, max_sparsity=max_sparsity, screening=screening,
+            stars_beta=stars_beta, n_subsamples=n_subsamples, n_jobs=n_jobs, random_state=random_state,
+            progress=progress,
         )  # fmt: skip
         self.couplings = couplings
         self.penalty = penalty
@@ -120,23 +119,15 @@ class PottsGraph(AbstractGraph):
         self._coder = coder
         self.levels_ = list(coder.levels)
         layout = FieldLayout(coder.names, coder.levels, self.couplings, self.parameters, self.penalty)
+        self._warn_of_constant(layout, codes, weights)
         return layout, codes, weights
-
-    def _distinct(self, rows: Array, w: Array) -> tuple[Any, Array]:
-        return collapse_rows(rows, w / w.sum())
-
-    def _encode(self, X: Any) -> Array:
-        return self._coder.encode(X)
 
 
 def _check_states(coder: StateCoder, codes: Array, w: Array) -> None:
-    """At least two states a node, all of them with rows that count."""
-    for name, labels, column in zip(coder.names, coder.levels, codes.T, strict=True):
-        present = np.bincount(column, weights=w, minlength=len(labels)) > 0
-        if present.sum() < 2:
-            raise ValueError(f"`X` has one label only in column {name!r}; drop it, it tells nothing.")
-        if not present.all():
-            missing = labels[~present].tolist()
+    """All labels have rows that count."""
+    for name, labels, counts in zip(coder.names, coder.levels, count_states(codes, w, coder.n_states), strict=True):
+        if not counts.all():
+            missing = labels[counts == 0].tolist()
             raise ValueError(
                 f"`X` has labels {missing} in column {name!r} whose rows all have weight 0; drop these rows."
             )

@@ -48,8 +48,8 @@ class Result(Enum):
     INTERRUPTED = "The path was interrupted and is valid up to its last time; extend(t_max) goes on."
     AT_REST = "The null model fits as well as any: no penalised column is related to y, so none enters."
     INDEFINITE = (
-        "From here on the precision matrix would not be positive definite, so the path ends; it is valid up to its last "
-        'time. To go further use loss="likelihood" or more rows, and keep one of columns that are copies.'
+        "From here on the precision matrix would not be positive definite, so the path ends; it is valid up to its "
+        'last time. To go further use loss="likelihood" or more rows, and keep one of columns that are copies.'
     )
     STALLED = (
         "The steps became too short to go on; the path is valid up to its last time. Use a larger tol, rescale X, or "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -12,7 +13,16 @@ import numpy as np
 from bregpath import _frames, _validation
 from bregpath._typing import Array, IntArray
 
-__all__ = ["RARE", "StateCoder", "check_nodes", "collapse_rows", "read_columns", "read_numbers"]
+__all__ = [
+    "RARE",
+    "StateCoder",
+    "add_absent_states",
+    "check_nodes",
+    "collapse_rows",
+    "count_states",
+    "read_columns",
+    "read_numbers",
+]
 
 RARE = "(rare)"  # the label that stands for all pooled labels of a node
 
@@ -101,6 +111,11 @@ class StateCoder:
     names: tuple[str, ...]
     levels: tuple[Array, ...]
 
+    @property
+    def n_states(self) -> list[int]:
+        """Number of labels of each node."""
+        return [len(labels) for labels in self.levels]
+
     @classmethod
     def learn(cls, X: Any, min_count: int = 1, w: Any = None) -> tuple[StateCoder, IntArray]:
         """Labels and codes of a table; labels of fewer than ``min_count`` rows of a node are pooled.
@@ -113,6 +128,17 @@ class StateCoder:
         found = [_levels(column, min_count, w, name) for name, column in zip(names, columns, strict=True)]
         coder = cls(names, tuple(found))
         return coder, coder._codes(columns)
+
+    def with_pairs(self) -> StateCoder:
+        """The same with two labels a node, also where one was seen: the pair of another node that has it, or `RARE`."""
+        pairs = [labels.tolist() for labels in self.levels if len(labels) == 2]
+
+        def pair(labels: Array) -> Array:
+            seen = labels.tolist()
+            other = next((known for known in pairs if seen[0] in known), None)
+            return np.array([*seen, RARE], dtype=object) if other is None else np.array(other)
+
+        return StateCoder(self.names, tuple(pair(known) if len(known) == 1 else known for known in self.levels))
 
     def encode(self, X: Any) -> IntArray:
         """Codes (n, p) of new data."""
@@ -171,3 +197,33 @@ def collapse_rows(codes: IntArray, w: Array) -> tuple[IntArray, Array]:
     if len(rows) == len(codes):
         return codes, w
     return rows, np.bincount(position.ravel(), weights=w)
+
+
+def count_states(codes: IntArray, w: Array, n_states: Sequence[int]) -> list[Array]:
+    """Weight of each state of each node."""
+    return [np.bincount(column, weights=w, minlength=q) for column, q in zip(codes.T, n_states, strict=True)]
+
+
+def add_absent_states(codes: IntArray, w: Array, n_states: Sequence[int]) -> tuple[IntArray, Array]:
+    """Rows in which every state occurs: those that have no weight get half a row each.
+
+    The rows are repeated with absent states in place of the present ones, at little weight. So half a row is spread
+    over all rows, and does not look as if the state went with any of the others.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rows, w = add_absent_states(np.array([[0, 0], [0, 1]]), np.array([3.0, 1.0]), [2, 2])
+    >>> rows.tolist(), w.tolist()
+    ([[0, 0], [0, 1], [1, 0], [1, 1]], [3.0, 1.0, 0.375, 0.125])
+    """
+    absent = [np.flatnonzero(counts == 0) for counts in count_states(codes, w, n_states)]
+    most = max(map(len, absent))
+    if most == 0:
+        return codes, w
+    turn = np.arange(max(most, len(codes)))  # of several absent states of a node each gets every so many-th row
+    extra, weight = codes[turn % len(codes)], w[turn % len(codes)]
+    for j, states in enumerate(absent):
+        if len(states):
+            extra[:, j] = states[turn % len(states)]
+    return np.concatenate([codes, extra]), np.concatenate([w, 0.5 * most * weight / weight.sum()])

@@ -23,7 +23,7 @@ from bregpath.selection.result import Selection
 
 __all__ = ["GraphData", "criterion", "cross_validate_graph", "graph_deviance", "stars"]
 
-MAX_DRAWS = 100  # attempts to draw rows with all states, a subsample
+MAX_DRAWS = 100  # attempts to draw rows in which all nodes vary, a subsample
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,11 +136,11 @@ def cross_validate_graph(
     """
     folds = make_folds(cv, data.rows, np.zeros(len(data.rows)), data.w, None, False, seed)
     for k, (train, _) in enumerate(folds):
-        lacking = _lacking(path.layout, data.rows[train])
+        lacking = _constant_node(path.layout, data.rows[train])
         if lacking:
             raise ValueError(
-                f"`cv`: the training rows of fold {k} have {lacking}; use fewer or other folds, pool or drop what is "
-                'rare, or choose the graph by `stop`="ebic".'
+                f"`cv`: the training rows of fold {k} have {lacking}; use fewer or other folds, drop the "
+                'node, or choose the graph by `stop`="ebic".'
             )
     draws = _generator(seed).integers(2**63, size=len(folds))
 
@@ -175,15 +175,11 @@ def cross_validate_graph(
     )
 
 
-def _lacking(layout: AbstractLayout, rows: Array) -> str:
-    """What some rows lack to learn the graph from them, in words: a state of a node, or any difference."""
+def _constant_node(layout: AbstractLayout, rows: Array) -> str:
+    """A node of a Gaussian graph that does not vary in some rows: its precision would be infinite."""
     if isinstance(layout, GaussianLayout):
-        constant = np.flatnonzero(np.ptp(rows, axis=0) == 0)
+        constant = np.flatnonzero(np.ptp(rows, axis=0) <= 1e-13 * np.abs(rows).max(axis=0))
         return f"one value only of node {layout.names[constant[0]]!r}" if len(constant) else ""
-    for name, labels, column in zip(layout.names, layout.levels, rows.T, strict=True):  # type: ignore[attr-defined]
-        counts = np.bincount(column, minlength=len(labels))
-        if not counts.all():
-            return f"no {labels.tolist()[int(counts.argmin())]!r} of node {name!r}"
     return ""
 
 
@@ -211,20 +207,20 @@ def _copies(w: Array) -> IntArray:
 
 
 def _subsamples(layout: AbstractLayout, data: GraphData, n_subsamples: int, rng: np.random.Generator) -> list[IntArray]:
-    """Rows of each subsample, drawn again until all states are among them."""
+    """Rows of each subsample, drawn again until every node of a Gaussian graph varies in them."""
     counted = check_rows(np.flatnonzero(data.w > 0))
     size = int(min(10 * np.sqrt(len(counted)), 0.8 * len(counted)))
     samples: list[IntArray] = []
     for _ in range(MAX_DRAWS * n_subsamples):
         drawn = np.sort(rng.choice(counted, size, replace=False))
-        lacking = _lacking(layout, data.rows[drawn])
+        lacking = _constant_node(layout, data.rows[drawn])
         if not lacking:
             samples.append(drawn)
         if len(samples) == n_subsamples:
             return samples
     raise ValueError(
-        f'`stop`="stars" draws {size} rows at a time, which mostly have {lacking}; pool or drop what is rare, or '
-        'choose the graph by `stop`="ebic".'
+        f'`stop`="stars" draws {size} rows at a time, which mostly have {lacking}; drop the node, or choose the '
+        'graph by `stop`="ebic".'
     )
 
 
