@@ -189,6 +189,73 @@ def test_fresh_rows_give_honest_errors(rng):
     assert abs(np.mean(covered["other"]) - 0.9) < 0.05
 
 
+# --- categorical columns -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def frame(rng):
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("narwhals")
+    regions, kinds = rng.choice(["east", "north", "west"], 150), rng.choice(["a", "b"], 150)
+    return pd.DataFrame({"age": rng.normal(size=150), "region": regions, "kind": kinds})
+
+
+def dummies(frame):
+    """The usual coding: every level but the first of a column."""
+    coded = {"east": [0, 0], "north": [1, 0], "west": [0, 1]}
+    levels = np.array([coded[region] for region in frame["region"]], dtype=float)
+    return np.column_stack([np.ones(len(frame)), frame["age"], levels, frame["kind"] == "b"]).astype(float)
+
+
+EFFECTS = {  # differences of levels, in terms of intercept, age, region[east, north, west], kind[a, b]
+    "north - east": [0, 0, -1, 1, 0, 0, 0],
+    "west - east": [0, 0, -1, 0, 1, 0, 0],
+    "b - a": [0, 0, 0, 0, 0, -1, 1],
+}
+
+
+def test_levels_of_a_column_have_effects_that_sum_to_zero(frame, rng):
+    y = 2 * frame["age"] + 1.5 * (frame["region"] == "west") - (frame["kind"] == "b") + rng.normal(size=150)
+    path = bregpath.trace_path(frame, y)
+    refit = bregpath.relaxed_refit(path, path.t[-1], frame, y)
+    assert refit.names[1:4] == ["region[east]", "region[north]", "region[west]"] and len(refit.support) == 6
+    assert_allclose([refit.coef[1:4].sum(), refit.coef[4:].sum()], 0, atol=1e-10)
+    design = dummies(frame)
+    theta, rss, *_ = np.linalg.lstsq(design, y.to_numpy())
+    covariance = rss[0] / (150 - 5) * np.linalg.inv(design.T @ design)
+    assert_allclose(refit.predict(frame), design @ theta, rtol=1e-7, atol=1e-8)
+    differences = np.array(list(EFFECTS.values()), dtype=float)
+    assert_allclose(differences @ np.r_[refit.intercept, refit.coef], theta[2:], rtol=1e-7)
+    assert_allclose(differences @ refit.covariance @ differences.T, covariance[2:, 2:], rtol=1e-6, atol=1e-10)
+    assert_allclose(refit.standard_errors[0], np.sqrt(covariance[1, 1]), rtol=1e-6)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "multinomial"])
+def test_levels_and_classes(frame, rng, loss):
+    signal = frame["age"] + (frame["region"] == "west") - (frame["kind"] == "b") + rng.logistic(size=150)
+    y = np.digitize(signal, [0.0] if loss == "logistic" else [-1.0, 1.0])
+    path = bregpath.trace_path(frame, y, loss=loss)
+    refit = bregpath.relaxed_refit(path, path.t[-1], frame, y)
+    assert_allclose(np.atleast_1d(refit.coef[1:4].sum(axis=0)), 0, atol=1e-8)
+    labels = np.equal.outer(y, np.unique(y)) if loss == "multinomial" else y
+    assert_allclose(dummies(frame).T @ (refit.predict(frame) - labels), 0, atol=1e-6)  # the gradient
+    assert (refit.standard_errors > 0).all()
+
+
+def test_levels_without_intercept_or_without_rows(frame, rng):
+    y = 2 * frame["age"] + 1.5 * (frame["region"] == "west") - (frame["kind"] == "b") + rng.normal(size=150)
+    path = bregpath.trace_path(frame, y, fit_intercept=False)
+    refit = bregpath.relaxed_refit(path, path.t[-1], frame, y)
+    expected = dummies(frame) @ np.linalg.lstsq(dummies(frame), y.to_numpy())[0]
+    assert_allclose(refit.predict(frame), expected, atol=1e-7)
+    path, other = bregpath.trace_path(frame, y), (frame["region"] != "north").to_numpy()
+    refit = bregpath.relaxed_refit(path, path.t[-1], frame[other], y[other])
+    assert refit.coef[2] == 0 and np.isnan(refit.standard_errors[2]) and "region[north]" in repr(refit)
+    assert_allclose(refit.coef[1], -refit.coef[3])
+    weighted = bregpath.relaxed_refit(path, path.t[-1], frame, y, sample_weight=other.astype(float))
+    assert_allclose(weighted.coef, refit.coef, rtol=1e-6, atol=1e-10)
+
+
 # --- words ---------------------------------------------------------------------------------------------
 
 
@@ -196,8 +263,28 @@ def test_separable_classes_are_refused(rng):
     X = rng.normal(size=(60, 4))
     y = np.where(X[:, 0] > 0, "yes", "no")
     path = bregpath.trace_path(X, y, loss="logistic")
-    with pytest.raises(ValueError, match="they separate the classes, or depend on each other linearly"):
+    with pytest.raises(ValueError, match=r"separate classes of `y`.*choose an earlier t.*path.at\(t\)"):
         bregpath.relaxed_refit(path, path.t[5], X, y)
+
+
+def test_one_separable_class_is_enough_to_refuse(rng):
+    y = np.arange(90) % 3
+    X = rng.normal(size=(90, 3)) + np.outer(y == 2, [20.0, 0.0, 0.0]) + np.outer(y == 1, [0.0, 1.0, 0.0])
+    path = bregpath.trace_path(X, y, loss="multinomial")
+    with pytest.raises(ValueError, match="separate classes of `y`"):
+        bregpath.relaxed_refit(path, path.t[-1], X, y)
+
+
+def test_a_solver_that_gives_up_is_a_refusal(monkeypatch):
+    """Coefficients on their way to infinity may end in a matrix that LAPACK refuses."""
+    X, y, path, _ = refit_of("logistic")
+
+    def give_up(*args, **kwargs):
+        raise np.linalg.LinAlgError("SVD did not converge")
+
+    monkeypatch.setattr(np.linalg, "lstsq", give_up)
+    with pytest.raises(ValueError, match="no finite optimum"):
+        bregpath.relaxed_refit(path, path.t[12], X, y)
 
 
 def test_dependent_columns_are_refused(rng):
@@ -205,7 +292,7 @@ def test_dependent_columns_are_refused(rng):
     X = np.column_stack([X, X[:, 0]])
     y = X[:, 0] + 0.1 * rng.normal(size=60)
     path = bregpath.trace_path(X, y)
-    with pytest.raises(ValueError, match="depend on each other linearly"):
+    with pytest.raises(ValueError, match="depend on each other linearly.*drop such columns"):
         bregpath.relaxed_refit(path, path.t[20], X, y)
 
 
@@ -215,6 +302,8 @@ def test_errors_name_the_argument(rng):
         bregpath.relaxed_refit(path, path.t[3], X, y, errors="hessian")
     with pytest.raises(ValueError, match="lies beyond the end of the path"):
         bregpath.relaxed_refit(path, 1e9, X, y)
+    with pytest.raises(ValueError, match="differ in length: 60 rows and 59 responses"):
+        bregpath.relaxed_refit(path, path.t[3], X, y[:-1])
     with pytest.raises(ValueError, match="`level` must be"):
         refit.intervals(1.0)
     with pytest.raises(ValueError, match="`y` must hold the classes of the path"):

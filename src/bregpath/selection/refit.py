@@ -18,6 +18,7 @@ from bregpath.trace import SATURATION, trace_path
 __all__ = ["Refit", "relaxed_refit"]
 
 LIKELIHOODS = ("gaussian", "logistic", "multinomial", "poisson")
+SINGULAR = 1e-10  # smallest eigenvalue, relative to the largest, below which a matrix counts as singular
 CAVEAT = "Standard errors ignore that the same data chose the support: they are too small, and z too large."
 
 
@@ -160,7 +161,9 @@ def relaxed_refit(
     Notes
     -----
     A column is refitted in all classes of a multinomial model, with coefficients that sum to zero over the classes.
-    Limits (``lower``, ``upper``) are not kept.
+    The levels of a categorical column (of a data frame) have effects that sum to zero as well; a level without a row
+    has effect zero and no error. Columns that separate classes have no finite unpenalised coefficients, and are
+    refused: the model is that of an earlier t, or that of the path. Limits (``lower``, ``upper``) are not kept.
 
     Examples
     --------
@@ -177,23 +180,26 @@ def relaxed_refit(
     matrix = path.encode(X)[:, support]
     block = matrix.toarray() if _validation.is_sparse(matrix) else np.asarray(matrix, dtype=float)
     y = _frames.series_to_numpy(y)
+    if len(y) != len(block):
+        raise ValueError(f"`X` and `y` differ in length: {len(block)} rows and {len(y)} responses.")
     n = float(len(y) if sample_weight is None else np.sum(sample_weight))
-    has_intercept = bool(path.intercept.any())
-    if len(support) + has_intercept >= n:
-        raise ValueError(
-            f"`t`={float(t):g}: the support has {len(support)} columns, too many to be fitted on {n:g} rows without a "
-            "penalty; choose an earlier t."
-        )
-    fit = _unpenalised(path, block, y, sample_weight, offset, has_intercept, float(t))
-    point, q = fit.at(1.0), path.n_outputs
-    intercept, coef = np.reshape(point.intercept, q), np.reshape(point.coef, (-1, q))[: len(support)]
-    chosen = errors or ("fisher" if path.loss.name in LIKELIHOODS else "sandwich")
     weights = _validation.check_weights(sample_weight, len(y)) * n
-    eta = intercept + block @ coef + _validation.check_offset(offset, len(y), q)
+    has_intercept = bool(path.intercept.any())
+    effects = _effects(path, support, block[weights > 0], has_intercept)
+    block, q = block @ effects, path.n_outputs
+    _check_rank(path, t, block, weights, has_intercept)
+    fit = _unpenalised(path, block, y, sample_weight, offset, has_intercept, float(t))
+    point = fit.at(1.0)
+    intercept, free = np.reshape(point.intercept, q), np.reshape(point.coef, (-1, q))[: block.shape[1]]
+    chosen = errors or ("fisher" if path.loss.name in LIKELIHOODS else "sandwich")
+    eta = intercept + block @ free + _validation.check_offset(offset, len(y), q)
     covariance, dispersion = _covariance(fit, block, y, weights, eta, has_intercept, chosen, float(t))
+    to_columns = np.kron(_beside(np.eye(int(has_intercept)), effects), np.eye(q))
+    covariance = to_columns @ covariance @ to_columns.T
     deviations = np.sqrt(np.diagonal(covariance)).reshape(-1, q)
+    deviations[int(has_intercept) :][~effects.any(axis=1)] = np.nan  # levels without a row
     full, full_errors = np.zeros((path.n_features, q)), np.full((path.n_features, q), np.nan)
-    full[support], full_errors[support] = coef, deviations[int(has_intercept) :]
+    full[support], full_errors[support] = effects @ free, deviations[int(has_intercept) :]
     intercept_error = deviations[0] if has_intercept else np.full(q, np.nan)
     shape = (path.n_features,) if q == 1 else (path.n_features, q)
     return Refit(
@@ -214,6 +220,52 @@ def relaxed_refit(
     )
 
 
+def _effects(path: Path, support: IntArray, block: Array, has_intercept: bool) -> Array:
+    """Coefficients of the support from free parameters: where all levels of a categorical column are in, they sum to 0.
+
+    The indicators of all levels add up to one, as the intercept does. (Without an intercept the first of the
+    categorical columns takes its place.)
+    """
+    if path.encoder is None:
+        return np.eye(len(support))
+    columns, parts = path.encoder.groups[support], []
+    is_pinned = has_intercept
+    for column in np.unique(columns):
+        levels = block[:, columns == column]
+        if path.encoder.columns[column].levels is None or not np.all(levels.sum(axis=1) == 1.0):
+            parts.append(np.eye(levels.shape[1]))
+            continue
+        occurs = np.eye(levels.shape[1])[:, levels.any(axis=0)]
+        parts.append(occurs @ _contrasts(occurs.shape[1]) if is_pinned else occurs)
+        is_pinned = True
+    return _beside(*parts)
+
+
+def _beside(*blocks: Array) -> Array:
+    """A block-diagonal matrix."""
+    from scipy.linalg import block_diag
+
+    return block_diag(*blocks) if blocks else np.zeros((0, 0))
+
+
+def _check_rank(path: Path, t: float, block: Array, weights: Array, has_intercept: bool) -> None:
+    """Refuse what least squares could not fit either."""
+    n, k = weights.sum(), block.shape[1]
+    if k + has_intercept >= n:
+        raise ValueError(
+            f"`t`={float(t):g}: the support has {k} columns, too many to be fitted on {n:g} rows without a "
+            "penalty; choose an earlier t."
+        )
+    design, _ = _scaled_design(block, weights, has_intercept)
+    values = np.linalg.eigvalsh((design * weights[:, None]).T @ design)
+    if len(values) and values[0] <= SINGULAR * values[-1]:
+        raise ValueError(
+            f"`t`={float(t):g}: columns of the support depend on each other linearly (one is constant, a copy, or a sum "
+            "of others) on these rows, so that an unpenalised model is not unique; drop such columns of X, or choose "
+            "an earlier t."
+        )
+
+
 def _unpenalised(
     path: Path, block: Array, y: Array, sample_weight: Any, offset: Any, has_intercept: bool, t: float
 ) -> Path:
@@ -226,22 +278,23 @@ def _unpenalised(
             offset=offset, fit_intercept=has_intercept, standardize=standardize,
         )  # fmt: skip
     except ValueError as error:
-        if "no finite optimum" not in str(error):
+        if not isinstance(error, np.linalg.LinAlgError) and "no finite optimum" not in str(error):
             raise
-        raise _not_determined(t) from None
+        raise _no_optimum(path, t) from None
     if path.classes is not None and fit.classes is not None and not np.array_equal(path.classes, fit.classes):
         raise ValueError(
             f"`y` must hold the classes of the path, {path.classes.tolist()}, found {fit.classes.tolist()}."
         )
     if path.loss.is_classifier and block.shape[1] and fit.deviance_ratio[-1] >= SATURATION:
-        raise _not_determined(t)
+        raise _no_optimum(path, t)
     return fit
 
 
-def _not_determined(t: float) -> ValueError:
+def _no_optimum(path: Path, t: float) -> ValueError:
+    why = "separate classes of `y`" if path.loss.is_classifier else "fit some rows of `y` ever better as they grow"
     return ValueError(
-        f"`t`={t:g}: the columns of the support do not determine an unpenalised model (they separate the classes, or "
-        "depend on each other linearly); choose an earlier t."
+        f"`t`={t:g}: the columns of the support {why}, so that unpenalised coefficients have no finite optimum; choose "
+        "an earlier t, where the support is smaller, or use the model of the path itself, path.at(t)."
     )
 
 
@@ -263,10 +316,10 @@ def _covariance(
     moves = (design[:, None, :, None] * contrasts[None, :, None, :]).reshape(len(y), q, -1)
     flat = moves[:, 0] if q == 1 else moves
     bent = np.stack([loss.curvature(eta, coded, weights, move) for move in np.moveaxis(flat, -1, 0)], axis=-1)
-    hessian = np.einsum("iqj,iqk->jk", moves, bent.reshape(moves.shape))
+    hessian = moves.reshape(len(y) * q, -1).T @ bent.reshape(len(y) * q, -1)
     values, vectors = np.linalg.eigh(hessian)
-    if values[0] <= 1e-10 * values[-1]:
-        raise _not_determined(t)
+    if values[0] <= SINGULAR * values[-1]:
+        raise _no_optimum(fit, t)
     inverse, spare = (vectors / values) @ vectors.T, n - len(values)
     dispersion = float(weights @ (eta - coded) ** 2) / spare if loss.name == "gaussian" else 1.0
     if errors == "fisher":
