@@ -66,6 +66,38 @@ def test_edges_have_the_shape_of_the_graph():
     assert "x0[1]" in repr(one_sided)
 
 
+def test_names_of_the_path_survive():
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("narwhals")
+    X, y = make_data("gaussian", n=40, p=3)
+    frame = pd.DataFrame(X, columns=["age", "bmi", "sex"])
+    result = replicate_intervals(lambda rows: bregpath.trace_path(frame.iloc[rows], y[rows]), 40, 2.0, n_replicates=3)
+    assert list(result.to_frame().index) == ["age", "bmi", "sex"]
+
+    nodes = pd.DataFrame(np.where(X > 0, 1, -1), columns=["age", "bmi", "sex"])
+    edges = replicate_intervals(
+        lambda rows: bregpath.IsingGraph(stop=1.0).fit(nodes.iloc[rows]).path_, 40, 1.0, n_replicates=3
+    )
+    assert list(edges.to_frame().index) == ["age - bmi", "age - sex", "bmi - sex"]
+    given = replicate_intervals(lambda rows: constant_path([1.0, 2.0]), 6, 2.0, n_replicates=3, names=["left", "right"])
+    assert "right" in repr(given)
+    with pytest.raises(ValueError, match="`names` must have one entry for each of 2 columns or nodes, found 1"):
+        replicate_intervals(lambda rows: constant_path([1.0, 2.0]), 6, 2.0, n_replicates=3, names=["left"])
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_states_of_nodes_are_named(given):
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("narwhals")
+    sim = bregpath.datasets.make_potts(100, 3, 3, seed=0)
+    frame = pd.DataFrame(np.array(["low", "mid", "top"])[sim.X], columns=["a", "b", "c"])
+    result = replicate_intervals(
+        lambda rows: bregpath.PottsGraph(stop=5.0).fit(frame.iloc[rows]).path_, 100, 3.0, n_replicates=3,
+        names=["A", "B", "C"] if given else None,
+    )  # fmt: skip
+    assert ("A[low] - B[mid]" if given else "a[low] - b[mid]") in result.to_frame().index
+
+
 def test_a_path_that_ended_is_read_at_its_end():
     times = []
 

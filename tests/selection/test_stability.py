@@ -86,6 +86,25 @@ def test_halves(pairs):
     assert not np.array_equal(halves[0], halves[2])
 
 
+def test_names_of_the_paths_survive():
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("narwhals")
+    X, y = make_data("gaussian", n=40, p=3)
+    frame = pd.DataFrame(X, columns=["age", "bmi", "sex"])
+    result = replicate_stability(
+        lambda rows: bregpath.trace_path(frame.iloc[rows], y[rows]), 40, [1.0, 3.0], n_variables=1, n_replicates=4
+    )
+    assert result.item_names == ["age", "bmi", "sex"]
+    nodes = pd.DataFrame(np.where(X > 0, 1, -1), columns=["age", "bmi", "sex"])
+    edges = replicate_stability(
+        lambda rows: bregpath.IsingGraph(stop=3.0).fit(nodes.iloc[rows]).path_, 40, [1.0, 3.0], n_variables=1,
+        n_replicates=4,
+    )  # fmt: skip
+    assert edges.item_names == ["age - bmi", "age - sex", "bmi - sex"]
+    with pytest.raises(ValueError, match="`names` must have one entry for each of 3 columns or nodes, found 2"):
+        replicate_stability(lambda rows: fake(np.ones(3)), 8, [1.0], n_replicates=4, names=["a", "b"])
+
+
 def test_counts_are_those_of_the_paths(data):
     """All replicates to the end: the probabilities are means over separate paths at the same times."""
     times, halves = np.array([0.02, 0.05, 0.1, 0.2]) * 100, []

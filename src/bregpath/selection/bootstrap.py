@@ -78,6 +78,22 @@ class RowTracer:
         )
 
 
+def names_for(names: Sequence[str] | None, path: Any, size: int) -> list[str] | None:
+    """Names of ``size`` items: those given, or what the path says of columns, nodes, or states of nodes; else None."""
+    given = names is not None
+    for found in (names,) if given else (getattr(path, "names", None), getattr(path, "feature_names", None)):
+        items = [] if found is None else list(map(str, found))
+        if len(items) == size and items:
+            return items
+        levels = getattr(getattr(path, "layout", None), "levels", ())
+        states = [f"{item}[{level}]" for item, labels in zip(items, levels, strict=False) for level in labels]
+        if len(states) == size and states:
+            return states
+    if given:
+        raise ValueError(f"`names` must have one entry for each of {size} columns or nodes, found {len(names or ())}.")
+    return None
+
+
 def make_generator(seed: Any) -> np.random.Generator:
     """A generator of its own: data drawn by ``default_rng(seed)`` must not meet the same numbers again here."""
     if isinstance(seed, np.random.Generator):
@@ -323,6 +339,7 @@ def replicate_intervals(
     labels : array-like, optional
         Class of each row; then every draw holds every class.
     names : sequence of str, optional
+        Names of the columns, or of the nodes; by default those that the path has.
     n_replicates, level, seed, n_jobs
         As in `bootstrap_intervals`.
 
@@ -349,8 +366,10 @@ def replicate_intervals(
         draw_with_all_classes(lambda: (np.sort(rng.choice(rows, len(rows))),), labels)[0] for _ in range(n_replicates)
     ]
     with threads(n_jobs) as each:
-        estimate = _coef_at(each(trace, [rows])[0] if full is None else full, t)
+        path = each(trace, [rows])[0] if full is None else full
+        estimate = _coef_at(path, t)
         samples = np.stack(each(lambda draw: _coef_at(trace(draw), t), draws))
+    names = names_for(names, path, len(estimate))
     lower, upper = np.quantile(samples, [(1 - level) / 2, (1 + level) / 2], axis=0)
     return BootstrapIntervals(t, level, estimate, lower, upper, np.mean(samples != 0, axis=0), samples, names)
 

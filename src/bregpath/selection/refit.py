@@ -260,9 +260,9 @@ def _check_rank(path: Path, t: float, block: Array, weights: Array, has_intercep
     values = np.linalg.eigvalsh((design * weights[:, None]).T @ design)
     if len(values) and values[0] <= SINGULAR * values[-1]:
         raise ValueError(
-            f"`t`={float(t):g}: columns of the support depend on each other linearly (one is constant, a copy, or a sum "
-            "of others) on these rows, so that an unpenalised model is not unique; drop such columns of X, or choose "
-            "an earlier t."
+            f"`t`={float(t):g}: columns of the support depend on each other linearly (one is constant, a copy, or a "
+            "sum of others) on these rows, so that an unpenalised model is not unique; drop such columns of X, or "
+            "choose an earlier t."
         )
 
 

@@ -15,7 +15,7 @@ from bregpath._typing import Array, BoolArray, IntArray
 from bregpath.flow.stop import Progress
 from bregpath.path import Path
 from bregpath.selection._threads import map_threads
-from bregpath.selection.bootstrap import RowTracer, check_count, check_rows, draw_halves, make_generator
+from bregpath.selection.bootstrap import RowTracer, check_count, check_rows, draw_halves, make_generator, names_for
 from bregpath.trace import trace_path
 
 __all__ = ["Stability", "error_bound", "replicate_stability", "stability_selection"]
@@ -294,7 +294,7 @@ def replicate_stability(
     labels : array-like, optional
         Class of each row; then every half holds every class.
     names : sequence of str, optional
-        Names of the columns, or of the nodes.
+        Names of the columns, or of the nodes; by default those that the paths have.
     path : optional
         The path on all rows, kept in the result.
     threshold, max_false, n_variables, n_replicates, pairs, bound, count, n_jobs, seed
@@ -318,8 +318,17 @@ def replicate_stability(
     n_replicates = _check_replicates(n_replicates, pairs)
     bound = bound or ("unimodal" if pairs else "worst-case")
     halves = draw_halves(check_rows(rows), n_replicates, pairs, labels, make_generator(seed))
-    replicates = map_threads(lambda half: _read(trace(half), times, count), halves, n_jobs)
+    heard: list[Any] = [] if path is None else [path]
+
+    def read(half: IntArray) -> tuple[Array, BoolArray | None]:
+        replicate = trace(half)
+        if not heard:
+            heard.append(replicate)
+        return _read(replicate, times, count)
+
+    replicates = map_threads(read, halves, n_jobs)
     entries, edges = np.stack([entry for entry, _ in replicates]), None
+    names = names_for(names, heard[0], entries.shape[1])
     if entries.ndim == 3:
         edges = np.column_stack(np.triu_indices(entries.shape[1], 1))
         entries = entries[:, edges[:, 0], edges[:, 1]]
