@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import bregpath
-from bregpath.selection.knockoffs import (
-    STATISTICS,
-    _equal_spread,
-    _reconstruct_spread,
-    _shrunken_correlation,
+from bregpath.selection import copies as copies_module
+from bregpath.selection.copies import (
+    FullCorrelation,
+    ThinCorrelation,
+    copula_copies,
+    equal_spread,
     gaussian_copies,
-    knockoff_select,
-    knockoff_threshold,
+    reconstruct_spread,
 )
+from bregpath.selection.knockoffs import STATISTICS, knockoff_select, knockoff_threshold
 from tests.helpers import make_data
 
 
@@ -43,7 +45,8 @@ def test_copies_have_the_second_moments(known, spread):
     scaled = covariance * np.outer(scale, scale)
     copies = gaussian_copies(X * scale + shift, seed=3, covariance=scaled if known else None, spread=spread)
     both = np.cov(X.T * scale[:, None], (copies.T - shift[:, None])) / np.tile(np.outer(scale, scale), (2, 2))
-    s = _equal_spread(covariance) if spread == "equal" else _reconstruct_spread(covariance)
+    full = FullCorrelation(covariance)
+    s = equal_spread(full) if spread == "equal" else reconstruct_spread(full)
     assert_allclose(both[4:, 4:], covariance, atol=0.05)
     assert_allclose(both[:4, 4:], covariance - np.diag(s), atol=0.05)
     assert_allclose(copies.mean(axis=0), shift, atol=0.05 * scale.max())
@@ -74,11 +77,133 @@ def test_reconstruct_spread_is_the_minimum(rng):
             return np.inf
         return np.trace(np.linalg.inv(apart)) + np.sum(1 / s)
 
-    own = _reconstruct_spread(correlation, sweeps=500, tol=1e-10)
-    other = minimize(objective, _equal_spread(correlation) / 2, method="Nelder-Mead", options=dict(maxiter=4000))
+    full = FullCorrelation(correlation)
+    own = reconstruct_spread(full, sweeps=500, tol=1e-10)
+    other = minimize(objective, equal_spread(full) / 2, method="Nelder-Mead", options=dict(maxiter=4000))
     assert objective(own) <= other.fun * (1 + 1e-9)
-    assert objective(_reconstruct_spread(correlation)) <= 1.01 * objective(own)
-    assert_allclose(_reconstruct_spread(np.eye(3)), 1.0, atol=1e-3)
+    assert objective(reconstruct_spread(full)) <= 1.01 * objective(own)
+    assert_allclose(reconstruct_spread(FullCorrelation(np.eye(3))), 1.0, atol=1e-3)
+
+
+def test_blocks_of_columns_change_nothing(monkeypatch):
+    _, correlation = autoregressive(4, 30, 0.7, 0)
+    spreads = []
+    for block in (1, 7, 64):
+        monkeypatch.setattr(copies_module, "BLOCK", block)
+        spreads.append(reconstruct_spread(FullCorrelation(correlation)))
+    assert_allclose(spreads[1:], spreads[:1] * 2, rtol=1e-10)
+
+
+# --- fewer rows than columns ---------------------------------------------------------------------------
+
+
+def thin_and_full(n, p, share, seed=0):
+    A = np.sqrt((1 - share) / n) * np.random.default_rng(seed).normal(size=(n, p)).T
+    A *= np.sqrt((1 - share) / np.sum(A**2, axis=1))[:, None]
+    return ThinCorrelation(A, share), FullCorrelation(share * np.eye(p) + A @ A.T)
+
+
+@pytest.mark.parametrize("share", [0.05, 0.4, 0.9])
+def test_thin_spread_is_the_full_one(share):
+    thin, full = thin_and_full(15, 80, share)
+    assert_allclose(equal_spread(thin), equal_spread(full), rtol=1e-8)
+    assert_allclose(reconstruct_spread(thin), reconstruct_spread(full), rtol=1e-8)
+
+
+def test_thin_copies_have_the_second_moments(rng):
+    thin, full = thin_and_full(2, 5, 0.4)
+    s = reconstruct_spread(thin)
+    rows = rng.multivariate_normal(np.zeros(5), full.matrix, 100_000)
+    expected = np.block([[full.matrix, full.matrix - np.diag(s)], [full.matrix - np.diag(s), full.matrix]])
+    for correlation in (thin, full):
+        assert_allclose(np.cov(rows.T, correlation.draw(rows, s, rng).T), expected, atol=0.02)
+
+
+@pytest.mark.parametrize("n", [4, 20, 40])
+def test_shrinkage_of_wide_data_is_that_of_all_eigenvalues(n, rng, monkeypatch):
+    X = rng.normal(size=(n, 160)) + 2 * rng.normal(size=(n, 1))
+    scaled = (X - X.mean(axis=0)) / X.std(axis=0)
+    thin = copies_module._estimate(scaled, lambda done: None)
+    monkeypatch.setattr(copies_module, "THIN", np.inf)
+    full = copies_module._estimate(scaled, lambda done: None)
+    assert isinstance(thin, ThinCorrelation) and isinstance(full, FullCorrelation)
+    assert_allclose(thin.matrix, full.matrix, atol=1e-12)
+
+
+def test_thousands_of_columns_form_no_square_matrix(rng):
+    import tracemalloc
+
+    X = rng.normal(size=(30, 3000))
+    tracemalloc.start()
+    gaussian_copies(X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 3000**2 * 8 / 2
+
+
+def test_long_work_is_announced(monkeypatch):
+    monkeypatch.setattr(copies_module, "LONG", 0.0)
+    with pytest.warns(UserWarning, match="Copies of 3 columns will take about .* seconds.*progress=True"):
+        gaussian_copies(np.random.default_rng(0).normal(size=(50, 3)))
+
+
+def test_progress_of_copies(data, monkeypatch):
+    shown = []
+
+    @contextmanager
+    def bar(show, label, end):
+        shown.append((show, label, end))
+        yield lambda done: shown.append(done)
+
+    monkeypatch.setattr(copies_module, "work_bar", bar)
+    knockoff_select(data.X, data.y, loss="logistic", progress=None)
+    (show, label, end), *done = shown
+    assert (show, label) == (None, "making copies")
+    assert done[:6] == [1, 2, 3, 4, 5, 6] and done == sorted(done) and done[-1] < end
+
+
+@pytest.mark.parametrize("show", [True, False])
+def test_bars_are_drawn_if_wanted(data, monkeypatch, show):
+    rich_progress = pytest.importorskip("rich.progress")
+    labels = []
+
+    class Bar(rich_progress.Progress):
+        def add_task(self, label, **kwargs):
+            labels.append(label)
+            return super().add_task(label, **kwargs)
+
+    monkeypatch.setattr(rich_progress, "Progress", Bar)
+    knockoff_select(data.X, data.y, loss="logistic", progress=show)
+    assert labels == ["making copies", "tracing the path"] * show
+
+
+# --- other distributions -------------------------------------------------------------------------------
+
+
+def test_copula_copies_keep_the_margins(rng):
+    X, covariance = autoregressive(4000, 3, 0.6, 0)
+    X = np.column_stack([np.exp(2 * X[:, 0]), X[:, 1] > 0.8, np.round(X[:, 2])])
+    copies = copula_copies(X, seed=1)
+    assert np.isin(copies[:, 0], X[:, 0]).all() and set(copies[:, 1]) == {0.0, 1.0}
+    assert_allclose(np.quantile(copies, [0.2, 0.5, 0.9], axis=0), np.quantile(X, [0.2, 0.5, 0.9], axis=0), rtol=0.15)
+    assert_allclose(copies[:, 1].mean(), X[:, 1].mean(), atol=0.03)
+
+
+def test_copula_copies_do_not_depend_on_the_scale():
+    """Any increasing change of a column changes its copy alike."""
+    X, _ = autoregressive(300, 3, 0.6, 0)
+    copies = copula_copies(X, seed=1)
+    assert_allclose(copula_copies(np.exp(X), seed=1), np.exp(copies), rtol=1e-12)
+    both = np.corrcoef(X.T, copies.T)
+    assert_allclose(both[3:, 3:], both[:3, :3], atol=0.15)
+    assert_allclose(both[0, 4], both[0, 1], atol=0.15)
+
+
+def test_copula_is_an_option(data):
+    result = knockoff_select(np.exp(data.X), data.y, loss="logistic", copies="copula", fdr=0.2, seed=3)
+    fakes = copula_copies(np.exp(data.X), copies_module.make_generator(3))
+    by_hand = knockoff_select(np.exp(data.X), data.y, loss="logistic", copies=fakes, fdr=0.2)
+    assert_allclose(result.statistics, by_hand.statistics)
 
 
 def test_a_twin_does_not_spoil_the_others():
@@ -94,15 +219,19 @@ def test_a_twin_does_not_spoil_the_others():
     assert np.abs(likeness["reconstruct"][:2]).max() < 0.2
 
 
+def estimated(scaled):
+    return copies_module._estimate(scaled, lambda done: None).matrix
+
+
 def test_shrinkage_fades_and_takes_over(rng):
     X, correlation = autoregressive(4000, 5, 0.6, 0)
-    assert_allclose(_shrunken_correlation(X / X.std(axis=0)), correlation, atol=0.05)
+    assert_allclose(estimated(X / X.std(axis=0)), correlation, atol=0.05)
     noise = rng.normal(size=(12, 30))
     scaled = (noise - noise.mean(axis=0)) / noise.std(axis=0)
-    shrunken = _shrunken_correlation(scaled)
+    shrunken = estimated(scaled)
     assert_allclose(np.diagonal(shrunken), 1.0)
     assert np.linalg.eigvalsh(shrunken)[0] > 0.1
-    np.linalg.cholesky(_shrunken_correlation(scaled[:4]))  # 4 rows, 30 columns: still a correlation matrix
+    np.linalg.cholesky(estimated(scaled[:4]))  # 4 rows, 30 columns: still a correlation matrix
 
 
 def test_near_copies_are_named():
@@ -257,7 +386,8 @@ def constant(X):
         (None, dict(statistic="lasso"), "`statistic` must be one of"),
         (None, dict(copies="magic"), "`copies` must be one of"),
         (None, dict(copies=np.zeros((3, 3))), "`copies` must be finite and have the shape of X"),
-        (None, dict(copies=np.zeros((30, 5)), covariance=np.eye(5)), "`covariance` is for copies drawn here"),
+        (None, dict(copies=np.zeros((30, 5)), covariance=np.eye(5)), "`covariance` is for normal copies"),
+        (None, dict(copies="copula", covariance=np.eye(5)), "`covariance` is for normal copies"),
         (None, dict(covariance=np.eye(3)), r"`covariance` must be a finite symmetric matrix of shape \(5, 5\)"),
         (None, dict(covariance=np.ones((5, 5))), "`covariance` must be positive definite"),
         (None, dict(groups=[0, 0, 1, 1, 1], penalty="group"), "`groups` is not possible"),

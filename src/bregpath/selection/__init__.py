@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from bregpath.selection.bootstrap import BootstrapIntervals, bootstrap_intervals, replicate_intervals
+from bregpath.selection.copies import copula_copies, gaussian_copies
 from bregpath.selection.criteria import information_criterion
 from bregpath.selection.cross_validation import cross_validate
-from bregpath.selection.knockoffs import KnockoffSelection, gaussian_copies, knockoff_select, knockoff_threshold
+from bregpath.selection.knockoffs import KnockoffSelection, knockoff_select, knockoff_threshold
 from bregpath.selection.refit import Refit, relaxed_refit
 from bregpath.selection.result import Selection
 from bregpath.selection.stability import Stability, replicate_stability, stability_selection
@@ -17,6 +18,7 @@ __all__ = [
     "Selection",
     "Stability",
     "bootstrap_intervals",
+    "copula_copies",
     "cross_validate",
     "gaussian_copies",
     "information_criterion",

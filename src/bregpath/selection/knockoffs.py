@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from bregpath import _frames, _interrupts, _validation
+from bregpath import _interrupts
 from bregpath._typing import Array, IntArray
 from bregpath.path import Path
-from bregpath.selection.bootstrap import MIN_ROWS, check_share, make_generator
+from bregpath.selection.bootstrap import check_share, make_generator
+from bregpath.selection.copies import copula_copies, dense_columns, gaussian_copies
 from bregpath.trace import trace_path
 
-__all__ = ["KnockoffSelection", "gaussian_copies", "knockoff_select", "knockoff_threshold"]
+__all__ = ["KnockoffSelection", "knockoff_select", "knockoff_threshold"]
 
 STATISTICS = ("area", "entry")
+COPIES = {"gaussian": "reconstruct", "equicorrelated": "equal", "copula": "reconstruct"}  # and their spreads
 TIE = 1e-9  # entry times that differ by less are equal up to rounding
 
 
@@ -82,6 +83,7 @@ def knockoff_select(
     covariance: Any = None,
     statistic: str = "area",
     seed: Any = 0,
+    progress: bool | None = False,
     **options: Any,
 ) -> KnockoffSelection:
     r"""Select variables with a bounded share of false ones (model-X knockoffs).
@@ -142,11 +144,11 @@ def knockoff_select(
     fdr = check_share("fdr", fdr, 0.0, 1.0)
     if statistic not in STATISTICS:
         raise ValueError(f"`statistic` must be one of {list(STATISTICS)}, found {statistic!r}.")
-    matrix, names = _dense_columns(X)
+    matrix, names = dense_columns(X)
     options = _for_both(options, matrix.shape[1])
-    fakes = _make_copies(matrix, copies, covariance, make_generator(seed))
+    fakes = _make_copies(matrix, copies, covariance, make_generator(seed), progress)
     with _interrupts.all_or_nothing():
-        path = trace_path(np.column_stack([matrix, fakes]), y, **options)
+        path = trace_path(np.column_stack([matrix, fakes]), y, progress=progress, **options)
     W = _areas(path) if statistic == "area" else _entries(path)
     never_penalised = np.all(path.trajectory.penalty.weights == 0, axis=1)[: matrix.shape[1]]
     W[never_penalised] = 0.0
@@ -174,127 +176,6 @@ def knockoff_threshold(statistics: Any, fdr: float) -> float:
     return float(levels[good[0]]) if len(good) else np.inf
 
 
-def gaussian_copies(X: Any, seed: Any = 0, covariance: Any = None, spread: str = "reconstruct") -> Array:
-    r"""Second-order knockoff copies: the same mean and covariance as X, as little like X as that allows.
-
-    For columns scaled to unit variance, with mean :math:`\mu`, correlation :math:`\Sigma` and :math:`S =
-    \operatorname{diag}(s)`,
-
-    .. math:: \tilde x \mid x \sim N\big( x - S \Sigma^{-1} (x - \mu),\; 2 S - S \Sigma^{-1} S \big).
-
-    Then :math:`(x, \tilde x)` has a covariance that does not change when any columns are swapped with their copies;
-    for normal X that is all, otherwise it is an approximation. The correlation of a column with its copy is
-    :math:`1 - s_j`. "equal" takes the largest equal :math:`s_j = \min(1, 2 \lambda_{\min}(\Sigma))`, which two nearly
-    identical columns make tiny for all; "reconstruct" minimises :math:`\operatorname{tr} (2 \Sigma - S)^{-1} +
-    \sum_j 1 / s_j`, so that no column can be told from all others and their copies (Spector and Janson 2022).
-
-    Unless given, :math:`\Sigma = (1 - \delta) R + \delta I` with the sample correlation R and the :math:`\delta` that
-    maximises the normal likelihood of held-out rows. (Ledoit and Wolf's choice aims at another error and shrinks more,
-    so that noise columns close to a true one beat their copies: the false discovery rate rose above its level.)
-
-    Parameters
-    ----------
-    X : array of shape (n, p)
-    seed : int, numpy.random.Generator or None, default 0
-    covariance : array of shape (p, p), optional
-    spread : {"reconstruct", "equal"}, default "reconstruct"
-
-    Returns
-    -------
-    ndarray of shape (n, p)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> X = np.random.default_rng(0).normal(size=(500, 3))
-    >>> copies = gaussian_copies(X)
-    >>> bool(np.abs(np.corrcoef(X.T, copies.T)[:3, 3:]).max() < 0.2)
-    True
-    """
-    if spread not in ("reconstruct", "equal"):
-        raise ValueError(f'`spread` must be "reconstruct" or "equal", found {spread!r}.')
-    matrix, _ = _dense_columns(X)
-    mean, scale = matrix.mean(axis=0), matrix.std(axis=0)
-    if covariance is None:
-        correlation = _shrunken_correlation((matrix - mean) / scale)
-    else:
-        scale, correlation = _given_correlation(covariance, matrix.shape[1])
-    s = _equal_spread(correlation) if spread == "equal" else _reconstruct_spread(correlation)
-    if s.max() < 0.01:
-        off = np.abs(correlation - np.diag(np.diagonal(correlation)))
-        j, k = np.sort(np.unravel_index(int(np.argmax(off)), off.shape))
-        warnings.warn(
-            f"The columns of X nearly depend on each other (columns {j} and {k} have correlation "
-            f"{correlation[j, k]:.4f}): copies are almost the columns themselves, and hardly anything will be "
-            "selected; drop or merge such columns.",
-            UserWarning,
-            stacklevel=2,
-        )
-    scaled = (matrix - mean) / scale
-    inverse = np.linalg.inv(correlation)
-    values, vectors = np.linalg.eigh(2.0 * np.diag(s) - s[:, None] * inverse * s)
-    noise = make_generator(seed).standard_normal(matrix.shape) * np.sqrt(np.maximum(values, 0.0))
-    return mean + scale * (scaled - scaled @ inverse * s + noise @ vectors.T)
-
-
-def _equal_spread(correlation: Array) -> Array:
-    return np.full(len(correlation), min(1.0, 2.0 * float(np.linalg.eigvalsh(correlation)[0])))
-
-
-def _reconstruct_spread(correlation: Array, sweeps: int = 30, tol: float = 1e-3) -> Array:
-    r"""Minimise :math:`\mathrm{tr}\, M + \sum_j 1 / s_j`, :math:`M = (2 \Sigma - S)^{-1}`, one :math:`s_j` at a time.
-
-    A step h in :math:`s_j` turns M into :math:`M + h\, m m^\top / (1 - h m_j)` with m its j-th column, so the best one
-    satisfies :math:`1 - h m_j = \lVert m \rVert (s_j + h)`; it keeps :math:`2 \Sigma - S` positive definite. Every
-    feasible s gives valid copies, so few digits will do.
-    """
-    from scipy.linalg.blas import dger
-
-    s = 0.9 * _equal_spread(correlation)
-    for _ in range(sweeps):
-        before = s.copy()
-        M = np.asfortranarray(np.linalg.inv(2.0 * correlation - np.diag(s)))  # anew: updates gather rounding errors
-        for j in range(len(s)):
-            m = M[:, j].copy()
-            length = float(np.sqrt(m @ m))
-            h = (1.0 - length * s[j]) / (length + m[j])
-            M = dger(h / (1.0 - h * m[j]), m, m, a=M, overwrite_a=1)
-            s[j] += h
-        if np.max(np.abs(s - before)) <= tol:
-            break
-    return s
-
-
-def _shrunken_correlation(scaled: Array, n_folds: int = 5) -> Array:
-    """``(1 - d) R + d I`` with the d under which held-out rows are most likely."""
-    n, p = scaled.shape
-    shares = np.geomspace(1e-3, 1.0, 40)
-    lengths = np.zeros(len(shares))
-    for fold in range(n_folds):
-        held_out = np.arange(n) % n_folds == fold
-        if not held_out.any():
-            continue
-        rest = scaled[~held_out]
-        values, vectors = np.linalg.eigh(rest.T @ rest / len(rest))
-        squares = np.sum((scaled[held_out] @ vectors) ** 2, axis=0)
-        spectrum = (1.0 - shares[:, None]) * np.maximum(values, 0.0) + shares[:, None]
-        lengths += held_out.sum() * np.log(spectrum).sum(axis=1) + (squares / spectrum).sum(axis=1)
-    share = shares[int(np.argmin(lengths))]
-    return (1.0 - share) * (scaled.T @ scaled / n) + share * np.eye(p)
-
-
-def _given_correlation(covariance: Any, p: int) -> tuple[Array, Array]:
-    matrix = np.asarray(covariance, dtype=float)
-    if matrix.shape != (p, p) or not np.isfinite(matrix).all() or not np.allclose(matrix, matrix.T):
-        raise ValueError(
-            f"`covariance` must be a finite symmetric matrix of shape ({p}, {p}), found shape {matrix.shape}."
-        )
-    if not np.linalg.eigvalsh(matrix)[0] > 0:
-        raise ValueError("`covariance` must be positive definite; leave it out to have it estimated with shrinkage.")
-    scale = np.sqrt(np.diagonal(matrix))
-    return scale, matrix / np.outer(scale, scale)
-
-
 # --- statistics ----------------------------------------------------------------------------------------------
 
 
@@ -318,40 +199,19 @@ def _entries(path: Path) -> Array:
 # --- checks --------------------------------------------------------------------------------------------------
 
 
-def _dense_columns(X: Any) -> tuple[Array, list[str]]:
-    """X as a dense array with the names of its columns, none of them constant."""
-    names = None
-    if _frames.is_frame(X):
-        encoder = _frames.ColumnEncoder.from_frame(X)
-        if encoder.has_categories:
-            categories = [spec.name for spec in encoder.columns if spec.levels is not None]
-            raise ValueError(
-                f"`X` has categorical columns {categories[:5]}, of which no normal copy can be drawn; leave them "
-                "out, or pass an encoded matrix and your own `copies`."
-            )
-        X, names = encoder.encode(X), list(encoder.names)
-    if _validation.is_sparse(X):
-        raise TypeError("`X` is sparse, but its copies are not; pass X.toarray() if that fits into memory.")
-    matrix = np.asarray(_validation.check_design(X), dtype=float)
-    if len(matrix) < MIN_ROWS:
-        raise ValueError(
-            f"`X` has {len(matrix)} rows, too few to estimate the covariance of its columns; at least {MIN_ROWS} are "
-            "needed, and many more to select anything."
-        )
-    constant = np.flatnonzero(np.std(matrix, axis=0) <= 1e-13 * np.abs(np.mean(matrix, axis=0)))
-    if len(constant):
-        raise ValueError(f"`X` has constant columns {constant[:5].tolist()}, which have no copy; drop them.")
-    return matrix, names or [f"x{j}" for j in range(matrix.shape[1])]
-
-
-def _make_copies(X: Array, copies: Any, covariance: Any, rng: np.random.Generator) -> Array:
-    if isinstance(copies, str):
-        spreads = {"gaussian": "reconstruct", "equicorrelated": "equal"}
-        if copies not in spreads:
-            raise ValueError(f"`copies` must be one of {list(spreads)}, an array or a callable, found {copies!r}.")
-        return gaussian_copies(X, rng, covariance, spreads[copies])
+def _make_copies(
+    X: Array, copies: Any, covariance: Any, rng: np.random.Generator, progress: bool | None
+) -> Array:
+    if isinstance(copies, str) and copies not in COPIES:
+        raise ValueError(f"`copies` must be one of {list(COPIES)}, an array or a callable, found {copies!r}.")
+    if isinstance(copies, str) and copies != "copula":
+        return gaussian_copies(X, rng, covariance, COPIES[copies], progress)
     if covariance is not None:
-        raise ValueError("`covariance` is for copies drawn here; leave it out with your own `copies`.")
+        raise ValueError(
+            '`covariance` is for normal copies ("gaussian", "equicorrelated"); leave it out with other `copies`.'
+        )
+    if isinstance(copies, str):
+        return copula_copies(X, rng, COPIES[copies], progress)
     made = np.asarray(copies(X, rng) if callable(copies) else copies, dtype=float)
     if made.shape != X.shape or not np.isfinite(made).all():
         raise ValueError(f"`copies` must be finite and have the shape of X, {X.shape}; found shape {made.shape}.")
