@@ -15,7 +15,6 @@ import numpy as np
 
 import bregpath
 from benchmarks.selection_study import Record, markdown
-from bregpath.selection import gaussian_copies
 
 LEVELS = (0.1, 0.2)
 KINDS = ("normal", "t3", "lognormal")
@@ -38,15 +37,8 @@ def draw(kind: str, n: int, p: int, s: int, noise: float, seed: int) -> tuple[np
     return X, signal + np.sqrt(noise) * signal.std() * rng.standard_normal(n), truth
 
 
-def radial_copies(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Copies of rows that are normal but for a size of their own: the row is brought to length one and back."""
-    center = np.median(X, axis=0)
-    size = np.linalg.norm((X - center) / np.median(np.abs(X - center), axis=0), axis=1, keepdims=True)
-    return center + size * gaussian_copies((X - center) / size, rng)
-
-
 def study(
-    kind: str, n: int, p: int, s: int, noise: float, copies: object, seeds: range
+    kind: str, n: int, p: int, s: int, noise: float, copies: str, seeds: range
 ) -> dict[float, Record]:
     records = {level: Record() for level in LEVELS}
     for seed in seeds:
@@ -65,18 +57,18 @@ def main(argv: list[str] | None = None) -> str:
     parser.add_argument("--out", default="benchmarks/results")
     args = parser.parse_args(argv)
     cases = [
-        (kind, 400, 60, 15, 1.0, name, copies, range(args.seeds))
+        (kind, 400, 60, 15, 1.0, copies, range(args.seeds))
         for kind in KINDS
-        for name, copies in (("gaussian", "gaussian"), ("copula", "copula"), ("radial", radial_copies))
+        for copies in ("gaussian", "copula", "elliptical")
     ]
     wide = range(args.wide_seeds)
-    cases += [("normal", 200, 1000, 20, 0.1, name, name, wide) for name in ("gaussian", "equicorrelated")]
+    cases += [("normal", 200, 1000, 20, 0.1, copies, wide) for copies in ("gaussian", "equicorrelated")]
     rows = []
-    for kind, n, p, s, noise, name, copies, seeds in cases:
+    for kind, n, p, s, noise, copies, seeds in cases:
         for level, record in study(kind, n, p, s, noise, copies, seeds).items() if len(seeds) else ():
             held = "yes" if record.mean("share") <= level + 2 * record.error("share") else "NO"
             cells = [record.cell("share", 3), record.cell("power", 2), held]
-            rows.append([kind, str(n), str(p), name, f"{level:g}", *cells])
+            rows.append([kind, str(n), str(p), copies, f"{level:g}", *cells])
             print(*rows[-1], flush=True)
     page = markdown(["columns", "n", "p", "copies", "level", "false discovery rate", "power", "held"], rows) + "\n"
     folder = Path(args.out)

@@ -53,6 +53,34 @@ def test_the_truth_does_not_depend_on_n(make):
     assert_array_equal(small.intercept, large.intercept)
 
 
+@pytest.mark.parametrize("density", [None, 0.3])
+def test_a_fresh_sample_of_the_same_model(make, density):
+    bare, small, large = (make(n, 6, 2, seed=5, density=density, n_test=m) for n, m in ((20, None), (20, 50), (80, 50)))
+    assert bare.X_test is None and bare.y_test is None
+    assert_array_equal(dense(bare.X), dense(small.X))  # the sample itself is the same with it and without it
+    assert_array_equal(bare.y, small.y)
+    assert_array_equal(dense(small.X_test), dense(large.X_test))  # and it is the same, whatever n
+    assert_array_equal(small.y_test, large.y_test)
+    assert small.X_test.shape == (50, 6) and small.y_test.shape == (50,)
+    assert (type(small.X_test), small.X_test.dtype, small.y_test.dtype) == (type(small.X), small.X.dtype, small.y.dtype)
+    assert not np.isin(dense(small.X_test)[dense(small.X_test) != 0], dense(large.X)).any()
+    assert repr(small).endswith(", n_test=50)")
+
+
+def test_a_fresh_sample_follows_the_model():
+    sim = make_linear(10, 8, 5, r=0.5, snr=4.0, seed=0, n_test=50_000)
+    signal = sim.X_test @ sim.coef
+    assert_allclose((sim.y_test - sim.intercept - signal).var() / signal.var(), 0.25, rtol=0.05)
+    assert_allclose(np.corrcoef(sim.X_test[:, 0], sim.X_test[:, 1])[0, 1], 0.5, atol=0.02)
+
+
+def test_a_generator_gives_another_fresh_sample_each_time(make):
+    rng = np.random.default_rng(3)
+    first, second = make(30, 6, 2, seed=rng, n_test=10), make(30, 6, 2, seed=rng, n_test=10)
+    assert_array_equal(first.X_test, make(30, 6, 2, seed=3, n_test=10).X_test)
+    assert not np.isin(first.X_test, second.X_test).any()
+
+
 @pytest.mark.parametrize("M", [0.5, 2.0])
 @pytest.mark.parametrize("make", MAKERS[:3])
 def test_truth_is_uniform_on_both_sides(make, M):
@@ -213,6 +241,8 @@ def test_simulation_is_frozen():
         ({"dtype": int}, ValueError, "dtype=.*int.* is not supported; use numpy.float64 or numpy.float32"),
         ({"dtype": "nonsense"}, ValueError, "dtype='nonsense' is not supported"),
         ({"seed": -1}, ValueError, "seed=-1 is too small"),
+        ({"n_test": 0}, ValueError, "n_test=0 is too small"),
+        ({"n_test": 2.5}, TypeError, "n_test must be an integer or None, but is 2.5"),
         ({"seed": "a"}, TypeError, "seed must be an integer, a Generator or None, but is 'a' of type str"),
     ],
 )

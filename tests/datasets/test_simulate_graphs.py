@@ -63,6 +63,30 @@ def test_same_seed_same_truth(make):
     assert not np.array_equal(make(20, rng).X, sim.X)
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda n, m: make_ising_grid(3, 1.5, n, 4, n_test=m),
+        lambda n, m: make_potts(n, 6, 3, "random", seed=4, n_test=m),
+        lambda n, m: make_gaussian_graph(n, 12, "scale-free", seed=4, n_test=m),
+    ],
+    ids=["ising", "potts", "gaussian"],
+)
+def test_a_fresh_sample_of_the_same_model(make):
+    bare, small, large = make(20, None), make(20, 30), make(25, 30)
+    assert bare.X_test is None
+    assert_array_equal(bare.X, small.X)  # the sample itself is the same with it and without it
+    assert_array_equal(small.X_test, large.X_test)  # and it is the same, whatever n
+    assert small.X_test.shape == (30, small.X.shape[1]) and small.X_test.dtype == small.X.dtype
+    assert not np.array_equal(small.X_test[:20], small.X)
+    assert repr(small).endswith(", n_test=30)")
+
+
+def test_a_fresh_sample_follows_the_model():
+    sim = make_gaussian_graph(n=5, p=6, graph="grid", seed=0, n_test=50_000)
+    assert_allclose(np.cov(sim.X_test, rowvar=False), sim.model.covariance, atol=0.05)
+
+
 def test_potts_truth():
     s, q = 0.5, 4
     sim = make_potts(n=30, p=7, q=q, graph="chain", strength=s, seed=0)
@@ -146,6 +170,9 @@ def test_repr_and_parts():
         (make_ising_grid, {"T": 0.0}, ValueError, "T=0.0 is out of range; it must be a positive finite number"),
         (make_ising_grid, {"n": 1.5}, TypeError, "n must be an integer"),
         (make_ising_grid, {"seed": "a"}, TypeError, "seed must be an integer"),
+        (make_ising_grid, {"n_test": 0}, ValueError, "n_test=0 is too small"),
+        (make_potts, {"n_test": 1.5}, TypeError, "n_test must be an integer or None"),
+        (make_gaussian_graph, {"n_test": -1}, ValueError, "n_test=-1 is too small"),
         (make_potts, {"q": 1}, ValueError, "q=1 is too small; it must be at least 2"),
         (make_potts, {"graph": "star"}, ValueError, "graph='star' is not known; use one of 'chain', 'grid'"),
         (make_potts, {"strength": -1.0}, ValueError, "strength=-1.0 is out of range"),

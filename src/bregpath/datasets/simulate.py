@@ -6,14 +6,16 @@ All four simulators share one recipe (Huang & Yao, AISTATS 2018, section on simu
 * the intercept and the non-zero coefficients are uniform on :math:`[-2M, -M] \cup [M, 2M]`;
 * rows of `X` are normal with :math:`\Sigma_{jk} = r^{|j-k|}`, or sparse with independent entries.
 
-The truth is drawn before the data: the same `seed` with another `n` is another sample of the same model.
+The truth is drawn before the data: the same `seed` with another `n` is the same model. Its rows are not a fresh sample,
+though: both draws use the same numbers, in another order. For a fresh one ask for `n_test` rows, which have a
+stream of their own; they are the same whatever `n` is. To compare sizes, take the first rows of one large draw.
 """
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypeAlias
 
@@ -47,18 +49,22 @@ class Simulation:
         The true intercept; one per class for the multinomial model.
     coef : ndarray of shape (p,) or (p, q)
         The true coefficients; exactly zero off the support.
+    X_test, y_test : as X and y, with `n_test` rows, or None
+        A fresh sample of the same model.
 
     Examples
     --------
     >>> from bregpath.datasets import make_logistic
-    >>> make_logistic(n=50, p=10, s=3, seed=0)
-    Simulation(n=50, p=10, s=3, X=dense float64, y=int64)
+    >>> make_logistic(n=50, p=10, s=3, seed=0, n_test=1000)
+    Simulation(n=50, p=10, s=3, X=dense float64, y=int64, n_test=1000)
     """
 
     X: FloatArray | sp.csc_array
     y: npt.NDArray[Any]
     intercept: float | FloatArray
     coef: FloatArray
+    X_test: FloatArray | sp.csc_array | None = None
+    y_test: npt.NDArray[Any] | None = None
 
     @property
     def support(self) -> npt.NDArray[np.intp]:
@@ -70,9 +76,10 @@ class Simulation:
         n, p = self.X.shape
         kind = "dense" if isinstance(self.X, np.ndarray) else "sparse"
         classes = f", q={self.coef.shape[1]}" if self.coef.ndim == 2 else ""
+        tested = "" if self.y_test is None else f", n_test={len(self.y_test)}"
         return (
             f"Simulation(n={n}, p={p}, s={self.support.size}{classes}, "
-            f"X={kind} {self.X.dtype}, y={self.y.dtype})"
+            f"X={kind} {self.X.dtype}, y={self.y.dtype}{tested})"
         )
 
 
@@ -88,6 +95,7 @@ def make_linear(
     density: float | None = None,
     dtype: npt.DTypeLike = np.float64,
     order: Order = "F",
+    n_test: int | None = None,
 ) -> Simulation:
     r"""Simulate a sparse linear model, :math:`y = \alpha + X\beta + \sigma\varepsilon`.
 
@@ -115,6 +123,8 @@ def make_linear(
         Precision of `X`. The numbers are drawn in double precision and rounded, so the data are the same.
     order : {"F", "C"}
         Memory order of a dense `X`: by columns or by rows.
+    n_test : int, optional
+        Rows of a fresh sample of the same model, `X_test` and `y_test`. They do not depend on `n`.
 
     Returns
     -------
@@ -128,13 +138,12 @@ def make_linear(
     >>> sim.X.shape, sim.y.shape, sim.support.tolist()
     ((100, 20), (100,), [0, 1, 2])
     """
-    recipe = _checked(n, p, s, M, r, density, dtype, order)
+    recipe = _checked(n, p, s, M, r, density, dtype, order, n_test)
     _check(snr, "snr", lambda v: v > 0, "a positive number (numpy.inf for no noise)")
     rng = _generator(seed)
     intercept, coef = recipe.draw_truth(rng)
-    X, eta = recipe.draw_design(rng, intercept, coef)
     sigma = np.sqrt(recipe.signal_variance(coef) / snr) if recipe.s > 0 else float(np.isfinite(snr))
-    return Simulation(X, eta + sigma * rng.standard_normal(recipe.n), float(intercept[0]), coef[:, 0])
+    return recipe.simulate(rng, intercept, coef, lambda eta, rng: eta + sigma * rng.standard_normal(len(eta)))
 
 
 def make_logistic(
@@ -148,12 +157,13 @@ def make_logistic(
     density: float | None = None,
     dtype: npt.DTypeLike = np.float64,
     order: Order = "F",
+    n_test: int | None = None,
 ) -> Simulation:
     r"""Simulate a sparse logistic model, :math:`P(y = 1 \mid x) = 1 / (1 + e^{-(\alpha + x^\top\beta)})`.
 
     Parameters
     ----------
-    n, p, s, M, r, seed, density, dtype, order
+    n, p, s, M, r, seed, density, dtype, order, n_test
         As in :func:`make_linear`.
 
     Returns
@@ -169,13 +179,13 @@ def make_logistic(
     >>> np.unique(sim.y).tolist()
     [-1, 1]
     """
-    recipe = _checked(n, p, s, M, r, density, dtype, order)
+    recipe = _checked(n, p, s, M, r, density, dtype, order, n_test)
     rng = _generator(seed)
     intercept, coef = recipe.draw_truth(rng)
-    X, eta = recipe.draw_design(rng, intercept, coef)
     # A logistic variable exceeds -eta with probability 1 / (1 + exp(-eta)); no exponential can overflow.
-    y = np.where(rng.logistic(size=recipe.n) > -eta, 1, -1).astype(np.int64)
-    return Simulation(X, y, float(intercept[0]), coef[:, 0])
+    return recipe.simulate(
+        rng, intercept, coef, lambda eta, rng: np.where(rng.logistic(size=len(eta)) > -eta, 1, -1).astype(np.int64)
+    )
 
 
 def make_multinomial(
@@ -190,6 +200,7 @@ def make_multinomial(
     density: float | None = None,
     dtype: npt.DTypeLike = np.float64,
     order: Order = "F",
+    n_test: int | None = None,
 ) -> Simulation:
     r"""Simulate a sparse multinomial model, :math:`P(y = l \mid x) \propto e^{\alpha_l + x^\top\beta_l}`.
 
@@ -198,7 +209,7 @@ def make_multinomial(
 
     Parameters
     ----------
-    n, p, s, M, r, seed, density, dtype, order
+    n, p, s, M, r, seed, density, dtype, order, n_test
         As in :func:`make_linear`.
     n_classes : int
         Number of classes q, at least 2.
@@ -216,14 +227,14 @@ def make_multinomial(
     >>> sim.coef.shape, np.unique(sim.y).tolist()
     ((20, 3), [0, 1, 2])
     """
-    recipe = _checked(n, p, s, M, r, density, dtype, order)
+    recipe = _checked(n, p, s, M, r, density, dtype, order, n_test)
     q = _integer(n_classes, "n_classes", 2)
     rng = _generator(seed)
     intercept, coef = recipe.draw_truth(rng, q)
-    X, eta = recipe.draw_design(rng, intercept, coef)
     # Gumbel-max: the largest of eta_l + Gumbel noise is a draw from softmax(eta).
-    y = np.argmax(eta + rng.gumbel(size=eta.shape), axis=1).astype(np.int64)
-    return Simulation(X, y, intercept, coef)
+    return recipe.simulate(
+        rng, intercept, coef, lambda eta, rng: np.argmax(eta + rng.gumbel(size=eta.shape), axis=1).astype(np.int64)
+    )
 
 
 def make_poisson(
@@ -237,6 +248,7 @@ def make_poisson(
     density: float | None = None,
     dtype: npt.DTypeLike = np.float64,
     order: Order = "F",
+    n_test: int | None = None,
 ) -> Simulation:
     r"""Simulate a sparse Poisson model, :math:`y \mid x \sim \mathrm{Poisson}(e^{\alpha + x^\top\beta})`.
 
@@ -246,7 +258,7 @@ def make_poisson(
 
     Parameters
     ----------
-    n, p, s, M, r, seed, density, dtype, order
+    n, p, s, M, r, seed, density, dtype, order, n_test
         As in :func:`make_linear`; note the smaller default of `M`.
 
     Returns
@@ -261,16 +273,14 @@ def make_poisson(
     >>> bool(sim.y.min() >= 0), sim.y.dtype.name
     (True, 'int64')
     """
-    recipe = _checked(n, p, s, M, r, density, dtype, order)
+    recipe = _checked(n, p, s, M, r, density, dtype, order, n_test)
     rng = _generator(seed)
     intercept, coef = recipe.draw_truth(rng)
     # The limit on |beta_j| matters for a very sparse X, where a small variance can hide huge coefficients.
     size = max(np.sqrt(recipe.signal_variance(coef)), float(np.abs(coef).max()))
     coef *= min(1.0, _POISSON_MAX_SD / size) if size > 0.0 else 1.0
     intercept = np.clip(intercept, -_POISSON_MAX_INTERCEPT, _POISSON_MAX_INTERCEPT)
-    X, eta = recipe.draw_design(rng, intercept, coef)
-    y = rng.poisson(np.exp(eta)).astype(np.int64)
-    return Simulation(X, y, float(intercept[0]), coef[:, 0])
+    return recipe.simulate(rng, intercept, coef, lambda eta, rng: rng.poisson(np.exp(eta)).astype(np.int64))
 
 
 @dataclass(frozen=True)
@@ -285,6 +295,7 @@ class _Recipe:
     density: float | None
     dtype: np.dtype[Any]
     order: Order
+    n_test: int | None
 
     def draw_truth(self, rng: np.random.Generator, q: int = 1) -> tuple[FloatArray, FloatArray]:
         """Draw intercepts (q,) and coefficients (p, q), uniform on [-2M, -M] u [M, 2M] where not zero."""
@@ -294,13 +305,25 @@ class _Recipe:
         coef[: self.s] = values[1:]
         return values[0], coef
 
-    def draw_design(
-        self, rng: np.random.Generator, intercept: FloatArray, coef: FloatArray
-    ) -> tuple[FloatArray | sp.csc_array, FloatArray]:
-        """Draw X and compute eta = intercept + X coef: (n,) if coef has one column, else (n, q)."""
-        X = self._draw_dense(rng) if self.density is None else self._draw_sparse(rng, self.density)
-        eta = intercept + X[:, : self.s].astype(np.float64) @ coef[: self.s]
-        return X, (eta[:, 0] if coef.shape[1] == 1 else eta)
+    def simulate(
+        self,
+        rng: np.random.Generator,
+        intercept: FloatArray,
+        coef: FloatArray,
+        respond: Callable[[FloatArray, np.random.Generator], npt.NDArray[Any]],
+    ) -> Simulation:
+        """Draw X and then y = respond(eta), eta = intercept + X coef: (n,) if coef has one column, else (n, q)."""
+        one = coef.shape[1] == 1
+
+        def draw(recipe: _Recipe, rng: np.random.Generator) -> tuple[Any, npt.NDArray[Any]]:
+            X = recipe._draw_dense(rng) if self.density is None else recipe._draw_sparse(rng, self.density)
+            eta = intercept + X[:, : self.s].astype(np.float64) @ coef[: self.s]
+            return X, respond(eta[:, 0] if one else eta, rng)
+
+        data = draw(self, rng)
+        # A stream of its own, so that the rows above are the same with it and without it.
+        fresh = () if self.n_test is None else draw(replace(self, n=self.n_test), rng.spawn(1)[0])
+        return Simulation(*data, *((float(intercept[0]), coef[:, 0]) if one else (intercept, coef)), *fresh)
 
     def signal_variance(self, coef: FloatArray) -> float:
         """Return the population variance of X coef, the sum of r^|j-k| beta_j beta_k over j, k, in O(s)."""
@@ -345,8 +368,9 @@ class _Recipe:
 
 
 def _checked(
-    n: int, p: int, s: int, M: float, r: float | None, density: float | None, dtype: Any, order: Order
+    n: int, p: int, s: int, M: float, r: float | None, density: float | None, dtype: Any, order: Order, n_test: Any
 ) -> _Recipe:
+    n_test = _rows_of_test(n_test)
     n, p, s = _integer(n, "n", 1), _integer(p, "p", 1), _integer(s, "s", 0)
     if s > p:
         raise ValueError(f"s={s} non-zero coefficients do not fit into p={p} columns; choose s <= p.")
@@ -368,13 +392,17 @@ def _checked(
         if order == "C":
             raise ValueError("order='C' was given with density, but a sparse X is stored by columns.")
         r = 0.0
-    return _Recipe(n, p, s, float(M), float(r), density, np.dtype(dtype), order)
+    return _Recipe(n, p, s, float(M), float(r), density, np.dtype(dtype), order, n_test)
 
 
 def _generator(seed: Seed) -> np.random.Generator:
     if isinstance(seed, np.random.Generator):
         return seed
     return np.random.default_rng(None if seed is None else _integer(seed, "seed", 0, ", a Generator or None"))
+
+
+def _rows_of_test(n_test: int | None) -> int | None:
+    return None if n_test is None else _integer(n_test, "n_test", 1, " or None")
 
 
 def _integer(value: SupportsIndex, name: str, least: int, other: str = "") -> int:

@@ -1,14 +1,14 @@
 r"""Graphical models with known truth: samples of Ising, Potts and Gaussian graphs.
 
-As in `bregpath.datasets.simulate`, the truth is drawn before the data: the same `seed` with another `n` is another
-sample of the same model. Rows are independent.
+As in `bregpath.datasets.simulate`, the truth is drawn before the data: the same `seed` with another `n` is the same
+model, and a fresh sample of it comes with `n_test`. Rows are independent.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ import numpy.typing as npt
 from bregpath._typing import Array, BoolArray, IntArray
 from bregpath.graphs import GaussianModel, IsingModel, PottsModel, gibbs
 
-from .simulate import Seed, _check, _generator, _integer
+from .simulate import Seed, _check, _generator, _integer, _rows_of_test
 
 __all__ = ["GraphSimulation", "make_gaussian_graph", "make_ising_grid", "make_potts"]
 
@@ -37,6 +37,8 @@ class GraphSimulation:
         The sample.
     model : IsingModel, PottsModel or GaussianModel
         The truth.
+    X_test : as X, with `n_test` rows, or None
+        A fresh sample of the same model.
 
     Examples
     --------
@@ -47,6 +49,7 @@ class GraphSimulation:
 
     X: npt.NDArray[np.int8] | npt.NDArray[np.int32] | npt.NDArray[np.float64]
     model: IsingModel | PottsModel | GaussianModel
+    X_test: npt.NDArray[np.int8] | npt.NDArray[np.int32] | npt.NDArray[np.float64] | None = None
 
     @property
     def fields(self) -> Array:
@@ -71,10 +74,13 @@ class GraphSimulation:
     def __repr__(self) -> str:
         n, p = self.X.shape
         edges = np.count_nonzero(self.adjacency) // 2
-        return f"GraphSimulation({type(self.model).__name__}, n={n}, p={p}, edges={edges})"
+        tested = "" if self.X_test is None else f", n_test={len(self.X_test)}"
+        return f"GraphSimulation({type(self.model).__name__}, n={n}, p={p}, edges={edges}{tested})"
 
 
-def make_ising_grid(N: int = 6, T: float = 1.25, n: int = 750, seed: Seed = None) -> GraphSimulation:
+def make_ising_grid(
+    N: int = 6, T: float = 1.25, n: int = 750, seed: Seed = None, *, n_test: int | None = None
+) -> GraphSimulation:
     r"""Simulate an Ising model on an N x N grid, as in the paper (Huang & Yao, AISTATS 2018).
 
     Nodes are joined to their neighbours to the left, right, above and below. Fields :math:`a_j` and the couplings
@@ -90,6 +96,8 @@ def make_ising_grid(N: int = 6, T: float = 1.25, n: int = 750, seed: Seed = None
         Number of rows, each from a Gibbs chain of its own after 2000 sweeps.
     seed : int, numpy.random.Generator or None
         Source of randomness. A generator is advanced by the call.
+    n_test : int, optional
+        Rows of a fresh sample of the same model, `X_test`. They do not depend on `n`.
 
     Returns
     -------
@@ -103,13 +111,13 @@ def make_ising_grid(N: int = 6, T: float = 1.25, n: int = 750, seed: Seed = None
     >>> sim.X.shape, sim.couplings.shape, int(sim.adjacency.sum()) // 2
     ((100, 16), (16, 16), 24)
     """
-    n, N = _integer(n, "n", 1), _integer(N, "N", 1)
+    n, N, n_test = _integer(n, "n", 1), _integer(N, "N", 1), _rows_of_test(n_test)
     _check(T, "T", lambda v: 0 < v < np.inf, "a positive finite number")
     rng = _generator(seed)
     edges = _grid(N * N, rng)
     fields = _signed(rng, 1.0 / T, N * N)
     model = IsingModel(fields, _fill(N * N, edges, _signed(rng, 1.0 / T, len(edges))))
-    return GraphSimulation(gibbs(model, n, burn_in=_BURN_IN, chains=n, seed=rng), model)
+    return _sampled(model, n, n_test, rng)
 
 
 def make_potts(
@@ -119,6 +127,8 @@ def make_potts(
     graph: GraphKind = "grid",
     strength: float = 0.5,
     seed: Seed = None,
+    *,
+    n_test: int | None = None,
 ) -> GraphSimulation:
     r"""Simulate a Potts model: p nodes with q states each, and a full q x q block of couplings for each edge.
 
@@ -135,6 +145,8 @@ def make_potts(
         Size of fields and couplings.
     seed : int, numpy.random.Generator or None
         Source of randomness. A generator is advanced by the call.
+    n_test : int, optional
+        Rows of a fresh sample of the same model, `X_test`. They do not depend on `n`.
 
     Returns
     -------
@@ -148,7 +160,7 @@ def make_potts(
     >>> sim.X.shape, sim.couplings.shape, sim.model.block(0, 1).shape
     ((100, 9), (36, 36), (4, 4))
     """
-    n, p, q = _integer(n, "n", 1), _integer(p, "p", 1), _integer(q, "q", 2)
+    n, p, q, n_test = _integer(n, "n", 1), _integer(p, "p", 1), _integer(q, "q", 2), _rows_of_test(n_test)
     _check(strength, "strength", lambda v: 0 < v < np.inf, "a positive finite number")
     rng = _generator(seed)
     edges = _edges(graph, p, rng)
@@ -157,7 +169,7 @@ def make_potts(
     for (j, k), block in zip(edges, _signed(rng, strength, (len(edges), q, q)), strict=True):
         blocks[j, :, k], blocks[k, :, j] = block, block.T
     model = PottsModel(_centred(fields, 1).ravel(), _centred(blocks, 1, 3).reshape(p * q, p * q), np.full(p, q))
-    return GraphSimulation(gibbs(model, n, burn_in=_BURN_IN, chains=n, seed=rng), model)
+    return _sampled(model, n, n_test, rng)
 
 
 def make_gaussian_graph(
@@ -166,6 +178,8 @@ def make_gaussian_graph(
     graph: GraphKind = "chain",
     strength: float = 0.6,
     seed: Seed = None,
+    *,
+    n_test: int | None = None,
 ) -> GraphSimulation:
     r"""Simulate a Gaussian graph: normal rows with precision matrix :math:`\Omega = I + c A`.
 
@@ -185,6 +199,8 @@ def make_gaussian_graph(
         Between 0 (no edges to be seen) and 1 (singular), both excluded.
     seed : int, numpy.random.Generator or None
         Source of randomness. A generator is advanced by the call.
+    n_test : int, optional
+        Rows of a fresh sample of the same model, `X_test`. They do not depend on `n`.
 
     Returns
     -------
@@ -198,17 +214,30 @@ def make_gaussian_graph(
     >>> sim.X.shape, sim.precision.shape, sim.adjacency.sum(axis=1)[:4].tolist()
     ((50, 20), (20, 20), [9, 1, 1, 1])
     """
-    n, p = _integer(n, "n", 1), _integer(p, "p", 1)
+    n, p, n_test = _integer(n, "n", 1), _integer(p, "p", 1), _rows_of_test(n_test)
     _check(strength, "strength", lambda v: 0 < v < 1, "a number strictly between 0 and 1")
     rng = _generator(seed)
     edges = _edges(graph, p, rng)
     A = _fill(p, edges, _signed(rng, 0.5, len(edges)))
     lowest = np.linalg.eigvalsh(A)[0] if len(edges) else -1.0
     model = GaussianModel(np.eye(p) - strength / lowest * A)
-    return GraphSimulation(model.sample(n, rng), model)
+    return _sampled(model, n, n_test, rng)
 
 
 # --- parts ------------------------------------------------------------------------------------------------------------
+
+
+def _sampled(
+    model: IsingModel | PottsModel | GaussianModel, n: int, n_test: int | None, rng: np.random.Generator
+) -> GraphSimulation:
+    """Independent rows of the model; those to test on have a stream of their own."""
+
+    def draw(n: int, rng: np.random.Generator) -> npt.NDArray[Any]:
+        if isinstance(model, GaussianModel):
+            return model.sample(n, rng)
+        return gibbs(model, n, burn_in=_BURN_IN, chains=n, seed=rng)
+
+    return GraphSimulation(draw(n, rng), model, None if n_test is None else draw(n_test, rng.spawn(1)[0]))
 
 
 def _signed(rng: np.random.Generator, low: float, shape: int | tuple[int, ...]) -> Array:

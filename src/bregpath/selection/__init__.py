@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bregpath.selection.bootstrap import BootstrapIntervals, bootstrap_intervals, replicate_intervals
-from bregpath.selection.copies import copula_copies, gaussian_copies
+from bregpath.selection.copies import copula_copies, elliptical_copies, gaussian_copies
 from bregpath.selection.criteria import information_criterion
 from bregpath.selection.cross_validation import cross_validate
 from bregpath.selection.knockoffs import KnockoffSelection, knockoff_select, knockoff_threshold
@@ -20,6 +20,7 @@ __all__ = [
     "bootstrap_intervals",
     "copula_copies",
     "cross_validate",
+    "elliptical_copies",
     "gaussian_copies",
     "information_criterion",
     "knockoff_select",

@@ -15,7 +15,7 @@ from bregpath._progress import work_bar
 from bregpath._typing import Array
 from bregpath.selection.bootstrap import MIN_ROWS, make_generator
 
-__all__ = ["copula_copies", "dense_columns", "gaussian_copies"]
+__all__ = ["copula_copies", "dense_columns", "elliptical_copies", "gaussian_copies"]
 
 SPREADS = ("reconstruct", "equal")
 FOLDS = 5  # of the rows, to choose the shrinkage
@@ -123,6 +123,38 @@ def copula_copies(X: Any, seed: Any = 0, spread: str = "reconstruct", progress: 
     np.put_along_axis(scores, order, np.broadcast_to(ndtri((np.arange(n) + 0.5) / n)[:, None], (n, p)), axis=0)
     places = ndtr(gaussian_copies(scores, rng, None, spread, progress)) * n
     return np.take_along_axis(np.sort(matrix, axis=0), np.minimum(places.astype(int), n - 1), axis=0)
+
+
+def elliptical_copies(X: Any, seed: Any = 0, spread: str = "reconstruct", progress: bool | None = False) -> Array:
+    r"""Copies of rows that are normal but for a size of their own, as those of a multivariate t distribution.
+
+    The model is :math:`x_i = c + \tau_i g_i` with normal g. Rows, less the medians c, are brought to one length over
+    all (scaled) columns, get normal copies (`gaussian_copies`) and are brought back. A row tells its size well only
+    where there are many columns.
+
+    Parameters
+    ----------
+    X, seed, spread, progress
+        As in `gaussian_copies`.
+
+    Returns
+    -------
+    ndarray of shape (n, p)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(500, 30)) / np.sqrt(rng.chisquare(3, (500, 1)))
+    >>> lengths = np.linalg.norm(X, axis=1), np.linalg.norm(elliptical_copies(X), axis=1)
+    >>> bool(np.corrcoef(*lengths)[0, 1] > 0.9)
+    True
+    """
+    matrix, _ = dense_columns(X)
+    center = np.median(matrix, axis=0)
+    sizes = np.linalg.norm((matrix - center) / matrix.std(axis=0), axis=1, keepdims=True)
+    sizes[sizes == 0] = 1.0
+    return center + sizes * gaussian_copies((matrix - center) / sizes, seed, None, spread, progress)
 
 
 # --- spreads -------------------------------------------------------------------------------------------------

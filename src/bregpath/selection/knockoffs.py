@@ -11,13 +11,14 @@ from bregpath import _interrupts
 from bregpath._typing import Array, IntArray
 from bregpath.path import Path
 from bregpath.selection.bootstrap import check_share, make_generator
-from bregpath.selection.copies import copula_copies, dense_columns, gaussian_copies
+from bregpath.selection.copies import copula_copies, dense_columns, elliptical_copies, gaussian_copies
 from bregpath.trace import trace_path
 
 __all__ = ["KnockoffSelection", "knockoff_select", "knockoff_threshold"]
 
 STATISTICS = ("area", "entry")
-COPIES = {"gaussian": "reconstruct", "equicorrelated": "equal", "copula": "reconstruct"}  # and their spreads
+NORMAL = {"gaussian": "reconstruct", "equicorrelated": "equal"}  # copies, and their spreads
+OTHERS = {"copula": copula_copies, "elliptical": elliptical_copies}
 TIE = 1e-9  # entry times that differ by less are equal up to rounding
 
 
@@ -110,16 +111,19 @@ def knockoff_select(
         As in `trace_path`; X must be dense, without constant or categorical columns.
     fdr : float, default 0.1
         Wanted bound. At level q either none or at least 1 / q columns are selected.
-    copies : "gaussian", "equicorrelated", array of shape (n, p), or callable, default "gaussian"
-        The copies: drawn by `gaussian_copies` (with ``spread="equal"`` if "equicorrelated"), given, or made by
-        ``copies(X, rng)`` with a `numpy.random.Generator`, so that samplers of other libraries can be used.
+    copies : str, array of shape (n, p), or callable, default "gaussian"
+        The copies: drawn by `gaussian_copies` ("gaussian", or "equicorrelated" with its ``spread="equal"``), by
+        `copula_copies` ("copula") or by `elliptical_copies` ("elliptical"), given, or made by ``copies(X, rng)`` with a
+        `numpy.random.Generator`, so that samplers of other libraries can be used. See the notes.
     covariance : array of shape (p, p), optional
-        Covariance of the columns, where it is known, for copies drawn here.
+        Covariance of the columns, where it is known, for normal copies.
     statistic : {"area", "entry"}, default "area"
         What is compared. "entry" looks at the order of entry only; "area" also at the size that coefficients reach,
         and had more power in all simulations, at the same false discovery rate.
     seed : int, numpy.random.Generator or None, default 0
         Source of the copies.
+    progress : bool or None, default False
+        Show progress bars of copies and path (needs rich); None shows them on a terminal.
     **options
         Keyword arguments of `trace_path`; ``penalty_factor``, ``lower`` and ``upper`` hold for a column and its copy
         alike. A column with ``penalty_factor=0`` is in every model, has no copy and is never selected.
@@ -127,6 +131,10 @@ def knockoff_select(
     Returns
     -------
     KnockoffSelection
+
+    Notes
+    -----
+    @@NOTES@@
 
     References
     ----------
@@ -202,16 +210,17 @@ def _entries(path: Path) -> Array:
 def _make_copies(
     X: Array, copies: Any, covariance: Any, rng: np.random.Generator, progress: bool | None
 ) -> Array:
-    if isinstance(copies, str) and copies not in COPIES:
-        raise ValueError(f"`copies` must be one of {list(COPIES)}, an array or a callable, found {copies!r}.")
-    if isinstance(copies, str) and copies != "copula":
-        return gaussian_copies(X, rng, covariance, COPIES[copies], progress)
-    if covariance is not None:
-        raise ValueError(
-            '`covariance` is for normal copies ("gaussian", "equicorrelated"); leave it out with other `copies`.'
-        )
     if isinstance(copies, str):
-        return copula_copies(X, rng, COPIES[copies], progress)
+        if copies not in (*NORMAL, *OTHERS):
+            raise ValueError(
+                f"`copies` must be one of {[*NORMAL, *OTHERS]}, an array or a callable, found {copies!r}."
+            )
+        if copies in NORMAL:
+            return gaussian_copies(X, rng, covariance, NORMAL[copies], progress)
+    if covariance is not None:
+        raise ValueError(f"`covariance` is for normal copies ({list(NORMAL)}); leave it out with other `copies`.")
+    if isinstance(copies, str):
+        return OTHERS[copies](X, rng, progress=progress)
     made = np.asarray(copies(X, rng) if callable(copies) else copies, dtype=float)
     if made.shape != X.shape or not np.isfinite(made).all():
         raise ValueError(f"`copies` must be finite and have the shape of X, {X.shape}; found shape {made.shape}.")
