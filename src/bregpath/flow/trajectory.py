@@ -137,8 +137,8 @@ class Trajectory:
 
         Along the cubic the loss has the values and slopes at the knots that it has along the exact path, but a step may
         be longer than a transient at its start or end, and following that for the whole step leads astray. The cubic
-        of the loss itself falls all the way if ``h |(l0', l1')| <= 3 (l0 - l1)`` (Fritsch & Carlson, SIAM J. Numer. Anal.
-        17 (1980) 238-246).
+        of the loss itself falls all the way if ``h |(l0', l1')| <= 3 (l0 - l1)`` (Fritsch & Carlson, SIAM J. Numer.
+        Anal. 17 (1980) 238-246).
         """
         trust = np.ones(len(steps.t))
         if self.degree == 1:
