@@ -270,14 +270,3 @@ def test_progress_is_reported_for_all_folds(wide, monkeypatch):
     selection = cross_validate(wide.X, wide.y, loss="logistic", progress=True)
     assert seen[0][0] is True and seen[0][1] == selection.times[0]
     assert seen[1:] == sorted(seen[1:]) and seen[-1] >= selection.times[-1]
-
-
-def test_interrupt_goes_on_to_the_caller(wide, monkeypatch):
-    import dataclasses
-
-    def interrupted(*args, **kwargs):
-        return dataclasses.replace(bregpath.trace_path(*args, **kwargs), result=bregpath.Result.INTERRUPTED)
-
-    monkeypatch.setattr(fold_paths, "trace_path", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        cross_validate(wide.X, wide.y, loss="logistic", n_times=5)

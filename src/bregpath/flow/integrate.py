@@ -52,8 +52,8 @@ def integrate(
     record is ever changed, and one name is bound to the next one: an interrupt, whenever it comes, finds a valid path.
     """
     until = float(times[-1])
-    mark_step, mark_t = record.trajectory.n_steps, record.state.knot.t
     try:
+        mark_step, mark_t = record.trajectory.n_steps, record.state.knot.t
         while record.state.knot.t < until:
             _interrupts.check()
             steps, state = flow.advance(record.state, until, is_watched)

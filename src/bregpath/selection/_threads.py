@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 import os
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from threading import Event
 from typing import Any, TypeVar
@@ -34,21 +34,20 @@ def threads(n_jobs: Any, most: int | None = None) -> Iterator[Map]:
             yield lambda function, items: list(map(function, items))
         return
     unwanted = Event()
+    with ThreadPoolExecutor(min(jobs, most or jobs)) as pool:
 
-    def over(pool: ThreadPoolExecutor) -> Map:
-        def run(function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
+        def each(function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
             def call(item: Any) -> Any:
                 with _interrupts.all_or_nothing(unwanted):
                     _interrupts.check()
                     return function(item)
 
-            return list(pool.map(call, items))
+            futures = [pool.submit(call, item) for item in items]
+            done = wait(futures, return_when=FIRST_EXCEPTION).done
+            return [future.result() for future in futures if future in done]  # raises, if not all are done
 
-        return run
-
-    with ThreadPoolExecutor(min(jobs, most or jobs)) as pool:
         try:
-            yield over(pool)
+            yield each
         except BaseException:
             unwanted.set()  # before the pool waits for its threads
             raise
