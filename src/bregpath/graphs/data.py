@@ -193,10 +193,14 @@ def collapse_rows(codes: IntArray, w: Array) -> tuple[IntArray, Array]:
     ([[0, 1], [1, 0]], [0.5, 0.5])
     """
     codes, w = codes[w > 0], w[w > 0]
-    rows, position = np.unique(codes, axis=0, return_inverse=True)
-    if len(rows) == len(codes):
+    # Not by np.unique(axis=0): it compares records, and there NumPy makes a TypeError of Ctrl-C.
+    order = np.lexsort(codes.T[::-1])
+    is_new = np.append(True, np.any(codes[order[1:]] != codes[order[:-1]], axis=1))
+    if is_new.all():
         return codes, w
-    return rows, np.bincount(position.ravel(), weights=w)
+    position = np.empty(len(codes), dtype=int)
+    position[order] = np.cumsum(is_new) - 1
+    return codes[order[is_new]], np.bincount(position, weights=w)
 
 
 def count_states(codes: IntArray, w: Array, n_states: Sequence[int]) -> list[Array]:
