@@ -109,7 +109,7 @@ class Oracle:
         self.start = self._null_model()
         slope = self.speed(self.start)
         self.t0 = self._first_entry(slope)
-        self.u0 = np.where(self.weights == 0, self.start / kappa, self.t0 * slope)
+        self.u0 = np.where(self.weights == 0, self.start / kappa, (self.t0 if np.isfinite(self.t0) else 1.0) * slope)
 
     def _scale(self, X: Array, fit_intercept: bool, standardize: bool | str) -> None:
         """Columns and response in standard deviations, and the column of the intercept."""
@@ -289,8 +289,7 @@ class Oracle:
         return self._restore(out)
 
     def _integrate(self, times: Array) -> list[Array]:
-        out = [self.u0 for t in times if t <= self.t0]
-        t, u = self.t0, self.u0
+        out, t, u = [self.u0 for t in times if t <= self.t0], self.t0, self.u0
         while len(out) < len(times):
             stretch = _Stretch(self, u)
             solver = LSODA(stretch.speed, t, u.ravel(), times[-1], rtol=RTOL, atol=ATOL, jac=stretch.jacobian)
@@ -317,11 +316,11 @@ class Oracle:
         """
         return self.difference(path.coef, self.solve(path.t)[1])
 
-    def difference(self, coef: Array, exact: Array) -> Array:
+    def difference(self, coef: Array, exact: Array, floor: float = FLOOR) -> Array:
         """At each time, relative to the largest coefficient; see `error`."""
         inside = self.scale[:, None] / self.unit
         off = np.abs((coef.reshape(exact.shape) - exact) * inside).max(axis=(1, 2), initial=0.0)
-        return off / np.maximum(np.abs(exact * inside).max(axis=(1, 2), initial=0.0), FLOOR * self.kappa)
+        return off / np.maximum(np.abs(exact * inside).max(axis=(1, 2), initial=0.0), floor * self.kappa)
 
     def largest_stable_step(self, t: float) -> float:
         """A fixed step at which the loss cannot rise before ``t``, in the units of the data."""

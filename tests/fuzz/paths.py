@@ -44,7 +44,7 @@ def measure_accuracy(seed: int, tols: tuple[float, ...] = TOLS) -> dict[float, f
 
 def fixed_steps(seed: int) -> None:
     """A fixed step is the paper's iteration."""
-    problem, rng = make_problem(seed), stream(seed, 1)
+    problem, rng = make_problem(seed, tame=True), stream(seed, 1)
     oracle = exact(problem)
     times = some_times(rng, oracle)
     step = float(rng.uniform(0.1, 0.9)) * oracle.largest_stable_step(times[-1])
@@ -52,12 +52,14 @@ def fixed_steps(seed: int) -> None:
     if not len(times):
         raise SkipError("too many steps")
     path = trace(problem, t=times, step=step)
-    assert oracle.difference(path.coef, oracle.iterate(path.t, step)[1]).max() <= 1e-8
+    # Relative to a hundredth of kappa at least: just after the first entry its threshold itself is rounded.
+    error = oracle.difference(path.coef, oracle.iterate(path.t, step)[1], floor=1e-2).max()
+    assert error <= 1e-8, f"error is {error:.2g}"
 
 
 def containers(seed: int) -> None:
     """The same numbers in another container make the same path."""
-    problem, rng = make_problem(seed), stream(seed, 1)
+    problem, rng = well_posed(seed), stream(seed, 1)
     name = str(rng.choice(list(CONTAINERS)))
     X, contained = CONTAINERS[name](problem.X, rng)
     plain = Problem(problem.seed, X, problem.y, problem.options)
@@ -66,7 +68,7 @@ def containers(seed: int) -> None:
 
 def frames(seed: int) -> None:
     """Categories of a frame are indicators in one group."""
-    problem, rng = make_problem(seed, categories=1.0), stream(seed, 1)
+    problem, rng = well_posed(seed, categories=1.0), stream(seed, 1)
     assert problem.labels is not None
     width = problem.X.shape[1] - len(np.unique(problem.labels))
     table = {f"x{j}": problem.X[:, j] for j in range(width)} | {"label": problem.labels}
@@ -77,7 +79,7 @@ def frames(seed: int) -> None:
 
 def screening(seed: int) -> None:
     """The screened path is the unscreened one."""
-    problem = make_problem(seed, most_columns=150)
+    problem = well_posed(seed, most_columns=150)
     with patch("bregpath.designs.base.WHOLE_BYTES", 0), patch("bregpath.flow.gram.MAX_WHOLE", 0):
         screened = trace(problem)
     assert_same(screened, trace(problem, screening=False), "screening")
@@ -87,7 +89,7 @@ def kernels(seed: int) -> None:
     """The compiled core makes the path of the NumPy kernels."""
     if not _kernels.has_compiled():
         raise SkipError("no compiled core")
-    problem = make_problem(seed)
+    problem = well_posed(seed)
     short = {"kappa": min(problem.options["kappa"], 30.0), "t_ratio": 10.0}  # the NumPy kernels are slow
     compiled = trace(problem, **short)
     with patch("bregpath._kernels._compiled", None):
@@ -96,7 +98,7 @@ def kernels(seed: int) -> None:
 
 def copies(seed: int) -> None:
     """Weight k is k copies of a row, weight 0 its absence."""
-    problem, rng = make_problem(seed), stream(seed, 1)
+    problem, rng = well_posed(seed), stream(seed, 1)
     w = rng.integers(0, 4, len(problem.y))
     w[np.unique(problem.y, return_index=True)[1] if problem.options["loss"] in ("logistic", "multinomial") else 0] = 1
     if problem.options["loss"] == "poisson":
@@ -112,7 +114,7 @@ def copies(seed: int) -> None:
 
 def interrupts(seed: int) -> str:
     """Ctrl-C at any moment leaves a beginning of the path, and its extension is the whole one."""
-    problem, rng = make_problem(seed, most_columns=100), stream(seed, 1)
+    problem, rng = well_posed(seed, most_columns=100), stream(seed, 1)
     tol = float(rng.choice([1e-2, 1e-4]))
     return interrupt_and_extend(lambda: trace(problem, tol=tol), trace(problem, tol=tol), rng)
 
@@ -124,6 +126,13 @@ def trace(problem: Problem, X: Any = None, **options: Any) -> bregpath.Path:
     """The path of a problem, its X perhaps in another container."""
     X = problem.X if X is None else X
     return bregpath.trace_path(X, problem.y, **{"n_times": 30, **problem.options, **options})
+
+
+def well_posed(seed: int, **options: Any) -> Problem:
+    """A problem of which two paths can be compared to many digits."""
+    problem = make_problem(seed, tame=True, **options)
+    exact(problem)
+    return problem
 
 
 def exact(problem: Problem) -> Oracle:

@@ -36,8 +36,12 @@ class Problem:
         return " ".join([self.options["loss"], self.options["penalty"], *self.traits])
 
 
-def make_problem(seed: int, most_columns: int = 15, categories: float = 0.15) -> Problem:
-    """A problem with 20 to 80 rows; ``categories`` is the chance of a categorical column."""
+def make_problem(seed: int, most_columns: int = 15, categories: float = 0.15, tame: bool = False) -> Problem:
+    """A problem with 20 to 80 rows; ``categories`` is the chance of a categorical column.
+
+    A ``tame`` one loses few digits to rounding: its columns are not farther from the origin than a hundred deviations,
+    and its kappa is at most a hundred.
+    """
     rng = stream(seed)
     n, p = int(rng.integers(20, 81)), int(rng.integers(2, most_columns + 1))
     loss = str(rng.choice(ALL_LOSSES))
@@ -48,11 +52,11 @@ def make_problem(seed: int, most_columns: int = 15, categories: float = 0.15) ->
         y[0] = 1 - y[0]  # labels of one class, or no counts: no regression
     options: dict[str, Any] = {
         "loss": loss,
-        "kappa": float(10 ** rng.uniform(-1, 3)),
+        "kappa": float(10 ** rng.uniform(-1, 2 if tame else 3)),
         "fit_intercept": bool(rng.random() < 0.85),
         "standardize": [True, True, True, "X", False][rng.integers(5)],
     }
-    X, y = _other_units(rng, X, y, options)
+    X, y = _other_units(rng, X, y, options, far=2.0 if tame else 6.0)
     labels = None
     if rng.random() < categories:
         labels = rng.choice(["a", "b", "c", "d"][: rng.integers(2, 5)], n)
@@ -79,16 +83,18 @@ def _columns(rng: np.random.Generator, n: int, p: int) -> Array:
     return X
 
 
-def _other_units(rng: np.random.Generator, X: Array, y: Array, options: dict[str, Any]) -> tuple[Array, Array]:
+def _other_units(
+    rng: np.random.Generator, X: Array, y: Array, options: dict[str, Any], far: float
+) -> tuple[Array, Array]:
     """Far from the origin and in other units, as far as the path does not depend on them."""
     p, centred = X.shape[1], options["fit_intercept"] and options["standardize"]
     if rng.random() < 0.4:
-        X = X + rng.choice([-1.0, 1.0], p) * 10 ** rng.uniform(-1, 6 if centred else 0.5, p)
+        X = X + rng.choice([-1.0, 1.0], p) * 10 ** rng.uniform(-1, far if centred else 0.5, p)
     if rng.random() < 0.4:
         X = X * 10 ** (rng.uniform(-8, 8, p) if options["standardize"] else rng.uniform(-1, 0.5, p))
     if options["loss"] in LOSSES_WITH_UNITS and rng.random() < 0.4:
         if options["fit_intercept"]:
-            y = y + rng.choice([-1.0, 1.0]) * np.std(y) * 10 ** rng.uniform(-1, 6)
+            y = y + rng.choice([-1.0, 1.0]) * np.std(y) * 10 ** rng.uniform(-1, far)
         y = y * 10 ** (rng.uniform(-8, 8) if options["standardize"] is True else rng.uniform(-1, 1))
     return X, y
 
