@@ -159,6 +159,11 @@ def test_weights_classes_and_names():
     assert list(table.columns) == ["estimate", "lower", "upper", "frequency"] and table.index[1] == "a[1]"
 
 
+def test_there_are_no_minus_zeros():
+    result = replicate_intervals(lambda rows: constant_path([-0.0, 1.0]), 6, 2.0, n_replicates=2)
+    assert not np.signbit(result.estimate).any() and not np.signbit(result.samples).any()
+
+
 def test_repr(boot):
     text = repr(boot)
     assert "40 replicates, 95% percentile intervals" in text and "x0" in text

@@ -15,6 +15,7 @@ from bregpath.selection.copies import (
     FullCorrelation,
     ThinCorrelation,
     copula_copies,
+    elliptical_copies,
     equal_spread,
     gaussian_copies,
     reconstruct_spread,
@@ -199,9 +200,22 @@ def test_copula_copies_do_not_depend_on_the_scale():
     assert_allclose(both[0, 4], both[0, 1], atol=0.15)
 
 
-def test_copula_is_an_option(data):
-    result = knockoff_select(np.exp(data.X), data.y, loss="logistic", copies="copula", fdr=0.2, seed=3)
-    fakes = copula_copies(np.exp(data.X), copies_module.make_generator(3))
+def test_elliptical_copies_have_the_sizes_of_their_rows(rng):
+    X, covariance = autoregressive(4000, 20, 0.6, 0)
+    size = np.sqrt(rng.chisquare(3, (4000, 1)) / 3)
+    X[0] = 0.0  # a row without a size
+    copies = elliptical_copies(5 + X / size, seed=1)
+    lengths = (np.linalg.norm(rows, axis=1) for rows in (X / size, copies - 5))
+    assert np.corrcoef(*(np.log(length[1:]) for length in lengths))[0, 1] > 0.8
+    both = np.corrcoef((X * 1.0).T, ((copies - 5) * size).T)
+    assert_allclose(both[20:, 20:], covariance, atol=0.15)
+    assert_allclose(both[0, 21:], covariance[0, 1:], atol=0.15)
+
+
+@pytest.mark.parametrize(("name", "make"), [("copula", copula_copies), ("elliptical", elliptical_copies)])
+def test_other_distributions_are_options(data, name, make):
+    result = knockoff_select(np.exp(data.X), data.y, loss="logistic", copies=name, fdr=0.2, seed=3)
+    fakes = make(np.exp(data.X), copies_module.make_generator(3))
     by_hand = knockoff_select(np.exp(data.X), data.y, loss="logistic", copies=fakes, fdr=0.2)
     assert_allclose(result.statistics, by_hand.statistics)
 

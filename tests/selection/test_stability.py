@@ -238,6 +238,41 @@ def test_bound_holds_in_simulation(max_false):
     assert np.mean(false) <= result.error_bound
 
 
+# --- columns that enter together -----------------------------------------------------------------------
+
+
+def test_a_group_counts_once_by_hand():
+    entries = iter([[2.0, 1.0, 3.0, 3.0], [1.0, np.inf, 2.0, 3.0]])
+    result = replicate_stability(
+        lambda rows: fake(next(entries)), 10, [1.0, 2.0, 3.0], groups=["b", "b", "a", "c"], n_variables=1,
+        n_replicates=2,
+    )  # fmt: skip
+    assert_allclose(result.probabilities, [[1, 1, 0, 0]])
+    assert_allclose(result.size, [1.0])
+    assert result.selected.tolist() == [0, 1]
+    assert result.error_bound == error_bound(1.0, 3, 0.9, 2)
+    assert "1 of 3 variables" in repr(result)
+    with pytest.raises(ValueError, match="`groups` must have one label for each of 3 items"):
+        replicate_stability(lambda rows: fake(np.ones(3)), 10, [1.0], groups=[0, 1], n_replicates=2)
+
+
+def test_a_categorical_column_is_one_variable(rng):
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("narwhals")
+    frame = pd.DataFrame(rng.normal(size=(200, 6)), columns=list("abcdef"))
+    frame["region"] = rng.choice(["north", "south", "east", "west"], 200)
+    y = 2 * frame["a"] + 3.0 * (frame["region"] == "west") + 0.5 * rng.normal(size=200)
+    result = bregpath.stability_selection(frame, y, n_variables=2, n_replicates=20)
+    assert result.selected.tolist() == [0, 6, 7, 8, 9] and result.size[-1] == 2
+    assert result.error_bound == error_bound(2.0, 7, 0.9, 20)
+    assert "2 of 7 variables" in repr(result)
+    grouped = bregpath.stability_selection(
+        result.path.encode(frame), y, groups=[0, 1, 2, 3, 4, 5, 6, 6, 6, 6], penalty="group", n_variables=2,
+        n_replicates=20,
+    )  # fmt: skip
+    assert_allclose(grouped.probabilities, result.probabilities)
+
+
 # --- words ---------------------------------------------------------------------------------------------
 
 

@@ -376,4 +376,4 @@ def replicate_intervals(
 
 def _coef_at(path: PathLike, t: float) -> Array:
     """Coefficients at t; a path that ended before stays where it ended."""
-    return np.asarray(path.at(min(t, float(path.t[-1]))).coef)
+    return np.asarray(path.at(min(t, float(path.t[-1]))).coef) + 0.0  # no minus zeros

@@ -63,6 +63,8 @@ class Stability:
         Names of the columns (the nodes of a graph).
     path : Path or None
         The path on all rows.
+    groups : ndarray of shape (n_items,) or None
+        Label of each item where items enter together, as the levels of a categorical column: a group counts as one.
 
     Examples
     --------
@@ -85,6 +87,7 @@ class Stability:
     edges: IntArray | None = None
     names: Sequence[str] | None = None
     path: Path | None = None
+    groups: IntArray | None = None
 
     @property
     def max_probability(self) -> Array:
@@ -94,13 +97,17 @@ class Stability:
     @property
     def selected(self) -> IntArray:
         """Stable columns in increasing order, or stable edges as rows (j, k)."""
-        stable = np.flatnonzero(self.max_probability >= self.threshold - 1e-12)  # up to rounding
+        stable = np.flatnonzero(self._is_stable)
         return stable if self.edges is None else self.edges[stable]
+
+    @property
+    def _is_stable(self) -> BoolArray:
+        return self.max_probability >= self.threshold - 1e-12  # up to rounding
 
     @property
     def error_bounds(self) -> Array:
         """Bound of the expected number of falsely selected items, if selection had ended at each time."""
-        n_items = int(np.count_nonzero(self.candidates))
+        n_items = int(np.count_nonzero(_counted_once(self.candidates, self.groups)))
         return np.array(
             [error_bound(q, n_items, self.threshold, self.n_replicates, kind=self.bound) for q in self.size]
         )
@@ -132,13 +139,14 @@ class Stability:
         what = "variables" if self.edges is None else "edges"
         best, names = self.max_probability, self.item_names
         order = np.argsort(-best, kind="stable")
-        chosen = len(self.selected)
+        chosen, everything = len(self.selected), np.ones(len(best), dtype=bool)
+        n_chosen, n_items = (_counted_once(mask, self.groups).sum() for mask in (self._is_stable, everything))
         width = max((len(names[i]) for i in order[: chosen + 3]), default=0)
         lines = [f"{names[i]:>{width}}  {best[i]:.2f}{'  *' if r < chosen else ''}" for r, i in enumerate(order)]
         shown = lines[: min(chosen, 20) + 3]
         return "\n".join(
             [
-                f"Stability selection, {self.n_replicates} replicates {how}: {chosen} of {len(best)} {what}",
+                f"Stability selection, {self.n_replicates} replicates {how}: {n_chosen} of {n_items} {what}",
                 f"probability >= {self.threshold:g}; {self.size[-1]:.1f} {what} a replicate; "
                 f"expected false {what} <= {self.error_bound:.3g} ({self.bound} bound)",
                 *shown,
@@ -214,8 +222,9 @@ def stability_selection(
 
     Notes
     -----
-    For classes, halves that miss a class are drawn again. Columns with ``penalty_factor=0`` are in every model; they
-    have probability one and are counted neither in p nor in q.
+    Columns that enter together (``groups``, or the levels of a categorical column of a data frame) count as one
+    variable in p and in q, and are selected together. For classes, halves that miss a class are drawn again. Columns
+    with ``penalty_factor=0`` are in every model; they have probability one and are counted neither in p nor in q.
 
     References
     ----------
@@ -241,17 +250,20 @@ def stability_selection(
     with _interrupts.all_or_nothing():
         path = trace_path(X, y, **options)
     tracer = RowTracer.like(path, X, y, options)
-    weights = path.trajectory.penalty.weights
+    weights, groups = path.trajectory.penalty.weights, getattr(path.trajectory.penalty, "groups", None)
     never_penalised = np.all(weights == 0, axis=1)
     candidates = ~never_penalised & np.any(np.isfinite(weights), axis=1)
     limits: dict[str, Any] = {"t": [float(path.t[-1])]}
-    n_variables = _variables_allowed(int(candidates.sum()), threshold, max_false, n_variables, n_replicates, bound)
+    n_items = int(_counted_once(candidates, groups).sum())
+    n_variables = _variables_allowed(n_items, threshold, max_false, n_variables, n_replicates, bound)
     if n_variables is not None:
-        limits["stop"] = partial(_has_entered, n_variables + int(never_penalised.sum()))
+        sizes = np.bincount(np.arange(len(candidates))[candidates] if groups is None else groups[candidates])
+        largest = np.sort(sizes)[::-1][:n_variables].sum()  # so many columns are n_variables variables or more
+        limits["stop"] = partial(_has_entered, int(largest + never_penalised.sum()))
     return replicate_stability(
         lambda rows: tracer(rows, **limits), tracer.rows, path.t, candidates=candidates, threshold=threshold,
         max_false=None, n_variables=n_variables, n_replicates=n_replicates, pairs=pairs, bound=bound, count=count,
-        n_jobs=n_jobs, seed=seed, labels=tracer.labels, names=path.feature_names, path=path,
+        n_jobs=n_jobs, seed=seed, labels=tracer.labels, names=path.feature_names, path=path, groups=groups,
     )  # fmt: skip
 
 
@@ -277,6 +289,7 @@ def replicate_stability(
     labels: Any = None,
     names: Sequence[str] | None = None,
     path: Any = None,
+    groups: Any = None,
 ) -> Stability:
     """Stability selection of anything that can be traced on some rows: edges of a graph, a user's own model.
 
@@ -297,6 +310,8 @@ def replicate_stability(
         Names of the columns, or of the nodes; by default those that the paths have.
     path : optional
         The path on all rows, kept in the result.
+    groups : array-like, one label an item, optional
+        Items of one label enter together and count as one.
     threshold, max_false, n_variables, n_replicates, pairs, bound, count, n_jobs, seed
         As in `stability_selection`. Only the first ``n_variables`` entries of a replicate count, however far it ran.
 
@@ -333,14 +348,19 @@ def replicate_stability(
         edges = np.column_stack(np.triu_indices(entries.shape[1], 1))
         entries = entries[:, edges[:, 0], edges[:, 1]]
     chosen = _check_candidates(candidates, entries.shape[1], edges)
-    q = _variables_allowed(int(chosen.sum()), threshold, max_false, n_variables, n_replicates, bound)
-    counted = _first(entries, chosen, q)
+    if groups is not None:
+        groups, entries = _check_groups(groups, entries)
+    once = _counted_once(chosen, groups)
+    q = _variables_allowed(int(once.sum()), threshold, max_false, n_variables, n_replicates, bound)
+    counted = _first(entries, chosen, once, q)
     times = _needed(times, counted[:, chosen])
     probabilities = _share_entered(counted, times)
-    size = probabilities[:, chosen].sum(axis=1)
+    size = probabilities[:, once].sum(axis=1)
     if count == "active":
         probabilities = _share_active([active for _, active in replicates], counted, times, edges)
-    return Stability(times, probabilities, size, threshold, bound, q, n_replicates, pairs, chosen, edges, names, path)
+    return Stability(
+        times, probabilities, size, threshold, bound, q, n_replicates, pairs, chosen, edges, names, path, groups
+    )
 
 
 # --- replicates ----------------------------------------------------------------------------------------------
@@ -358,11 +378,21 @@ def _read(path: Any, times: Array, count: str) -> tuple[Array, BoolArray | None]
     return entry, np.any(coef.reshape(len(times), *entry.shape, -1) != 0, axis=-1)
 
 
-def _first(entries: Array, candidates: BoolArray, q: int | None) -> Array:
+def _counted_once(candidates: BoolArray, groups: IntArray | None) -> BoolArray:
+    """The candidates, of each group only the first."""
+    if groups is None:
+        return candidates
+    first = np.zeros(len(candidates), dtype=bool)
+    members = np.flatnonzero(candidates)
+    first[members[np.unique(groups[members], return_index=True)[1]]] = True
+    return first
+
+
+def _first(entries: Array, candidates: BoolArray, once: BoolArray, q: int | None) -> Array:
     """Entry times with ``inf`` after the first q candidates of each replicate; ties at the end are all left out."""
-    if q is None or q >= candidates.sum():
+    if q is None or q >= once.sum():
         return entries
-    limit = np.sort(entries[:, candidates], axis=1)[:, q]  # the first entry that is too many
+    limit = np.sort(entries[:, once], axis=1)[:, q]  # the first entry that is too many
     return np.where((entries < limit[:, None]) | ~candidates, entries, np.inf)
 
 
@@ -452,6 +482,18 @@ def _check_candidates(candidates: Any, n_items: int, edges: IntArray | None) -> 
     if mask.shape != (n_items,):
         raise ValueError(f"`candidates` must say yes or no to each of {n_items} items, found shape {mask.shape}.")
     return mask
+
+
+def _check_groups(groups: Any, entries: Array) -> tuple[IntArray, Array]:
+    """Labels from 0 on, and the entry times of groups: that of the first of their items."""
+    if np.shape(groups) != (entries.shape[1],):
+        raise ValueError(
+            f"`groups` must have one label for each of {entries.shape[1]} items, found shape {np.shape(groups)}."
+        )
+    labels = np.unique(groups, return_inverse=True)[1].ravel()
+    order = np.argsort(labels, kind="stable")
+    starts = np.searchsorted(labels[order], np.arange(labels.max(initial=-1) + 1))
+    return labels, np.minimum.reduceat(entries[:, order], starts, axis=1)[:, labels]
 
 
 def _check_threshold(threshold: Any) -> float:
