@@ -53,7 +53,7 @@ def study(
 def main(argv: list[str] | None = None) -> str:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.knockoff_study", description=__doc__)
     parser.add_argument("--seeds", type=int, default=200, help="data sets of each kind")
-    parser.add_argument("--wide-seeds", type=int, default=100, help="data sets with n = 200, p = 1000")
+    parser.add_argument("--wide-seeds", type=int, default=60, help="data sets with n = 200, p = 1000")
     parser.add_argument("--out", default="benchmarks/results")
     args = parser.parse_args(argv)
     cases = [

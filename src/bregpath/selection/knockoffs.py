@@ -134,7 +134,11 @@ def knockoff_select(
 
     Notes
     -----
-    @@NOTES@@
+    "If the copies are right" is a condition on X. Normal copies are right for normal columns. In simulations (n = 400,
+    p = 60, level 0.2) they gave a false discovery rate of 0.18 there and 0.21 for lognormal columns, but 0.25, above
+    the level, for columns of a multivariate t with 3 degrees of freedom. "elliptical" copies, for rows that are normal
+    but for a size of their own, gave 0.20 for these; "copula" copies, for columns of any distributions joined by a
+    Gaussian copula, 0.23 for these and 0.19 for lognormal columns.
 
     References
     ----------
