@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 import json
-import zipfile
-import zlib
+import os
 from dataclasses import asdict, fields
-from os import PathLike, fspath
-from typing import Any
+from os import PathLike
+from typing import Any, BinaryIO
 
 import numpy as np
 
+from bregpath._archive import DamagedError, digest_of, read_members, require, write_whole
 from bregpath._frames import ColumnEncoder
 from bregpath._typing import Array
 from bregpath._version import __version__
 from bregpath.flow.stop import Result
 from bregpath.flow.trajectory import Chunk, Trajectory
 from bregpath.losses import GRAPH_LOSSES, LOSSES, AbstractLoss, loss_from_dict
-from bregpath.path import Path, Stats, Units
+from bregpath.path import Path, Units
+from bregpath.path_file_checks import check_arrays, check_encoder, check_layout, check_path, check_stats
 from bregpath.penalties import AbstractPenalty, GroupPenalty, L1Penalty
 
 __all__ = ["FORMAT_VERSION", "SavedUserLoss", "load_path", "write_path"]
 
 FORMAT = "bregpath path"
-FORMAT_VERSION = 1
-
-# What reading a file that is damaged, or something else altogether, may raise.
-_UNREADABLE = (
-    *(ValueError, KeyError, TypeError, AttributeError, IndexError, EOFError, OSError),
-    *(zipfile.BadZipFile, zlib.error, NotImplementedError, SyntaxError),
-)
+FORMAT_VERSION = 2  # 1 had neither a digest nor a shift of the intercepts
+READABLE = (1, 2)
+MAX_LABEL_BYTES = 2**20
 
 
 class SavedUserLoss(AbstractLoss):
@@ -90,7 +87,7 @@ def write_path(path: Path, file: str | PathLike[str]) -> None:
     """
     trajectory, chunks = path.trajectory, path.trajectory.chunks
     penalty, penalty_arrays = _pack_penalty(trajectory.penalty)
-    header = {
+    header: dict[str, Any] = {
         "format": FORMAT,
         "version": FORMAT_VERSION,
         "written_by": f"bregpath {__version__}",
@@ -102,9 +99,8 @@ def write_path(path: Path, file: str | PathLike[str]) -> None:
         "encoder": None if path.encoder is None else path.encoder.to_dict(),
         "layout": None,
     }
-    unit_arrays = _pack_units(path.units, header)
+    unit_arrays = _pack_units(path.units, header, len(trajectory.alpha_null))
     arrays: dict[str, Any] = {
-        "header": np.array(json.dumps(header)),
         "t": path.t,
         "deviance": path.deviance,
         "null_deviance": np.float64(path.null_deviance),
@@ -120,9 +116,9 @@ def write_path(path: Path, file: str | PathLike[str]) -> None:
         **{f"chunk_{f.name}": _flat([getattr(c, f.name) for c in chunks]) for f in fields(Chunk)},
         **penalty_arrays,
     }
-    # Through an open file, because np.savez would append ".npz" to the name. No array holds objects.
-    with open(fspath(file), "wb") as stream:
-        np.savez_compressed(stream, **arrays)
+    header["digest"] = digest_of(header, arrays)
+    # No array holds objects.
+    write_whole(file, lambda stream: np.savez_compressed(stream, header=np.array(json.dumps(header)), **arrays))
 
 
 def load_path(file: str | PathLike[str]) -> Path:
@@ -150,17 +146,41 @@ def load_path(file: str | PathLike[str]) -> Path:
     >>> again.support(again.t[-1]).tolist() == path.support(path.t[-1]).tolist()
     True
     """
-    name = fspath(file)
+    name = os.fsdecode(file)
     with open(name, "rb") as stream:
         try:
-            with np.load(stream, allow_pickle=False) as saved:
-                header = _read_header(saved, name)
-                arrays = {key: saved[key] for key in saved.files if key != "header"}
+            return _read_path(stream)
         except _RefusedError as error:
-            raise ValueError(str(error)) from None
-        except _UNREADABLE as error:
-            raise ValueError(_not_a_path(name)) from error
-    return _assemble(header, arrays, name)
+            raise ValueError(f"`file` {name!r} {error}") from None
+        except Exception as error:  # whatever reading a file that is damaged, or something else altogether, may raise
+            found = str(error) if isinstance(error, DamagedError) else f"{type(error).__name__}: {error}"
+            raise ValueError(
+                f"`file` {name!r} is not a path saved by bregpath, or it is damaged (was it copied in full?); save the "
+                f"path again. Found {found[:300]}"
+            ) from error
+
+
+class _RefusedError(Exception):
+    """A file that was understood, but cannot be used; the text is for the user."""
+
+
+def _read_path(stream: BinaryIO) -> Path:
+    arrays = read_members(stream)
+    require("header" in arrays and arrays["header"].dtype.kind == "U" and not arrays["header"].ndim, "no header")
+    header = json.loads(str(arrays.pop("header")))
+    require(isinstance(header, dict) and header.get("format") == FORMAT, "another format")
+    version = header["version"]
+    require(isinstance(version, int), f"version {version!r}")
+    if version not in READABLE:
+        raise _RefusedError(
+            f"has version {version} of the path format; bregpath {__version__} reads versions {READABLE[0]} to "
+            f"{READABLE[-1]}. Load it with {header.get('written_by')}, which wrote it."
+        )
+    path = _assemble(header, arrays)
+    check_path(path)
+    if version > 1 or "digest" in header:
+        require(header["digest"] == digest_of(header, arrays), "contents that differ from what was saved")
+    return path
 
 
 def _plain(value: Any) -> Any:
@@ -168,65 +188,46 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-class _RefusedError(Exception):
-    """A file that was understood, but cannot be used; the text is for the user."""
-
-
-def _not_a_path(name: str) -> str:
-    return (
-        f"`file` {name!r} is not a path saved by bregpath, or it is damaged (was it copied in full?); "
-        "save the path again."
-    )
-
-
-def _read_header(saved: Any, name: str) -> dict[str, Any]:
-    """The JSON part, checked to be of a format that this version reads."""
-    if not hasattr(saved, "files") or "header" not in saved.files:
-        raise _RefusedError(_not_a_path(name))
-    header = json.loads(str(saved["header"]))
-    if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise _RefusedError(_not_a_path(name))
-    if header["version"] != FORMAT_VERSION:
-        raise _RefusedError(
-            f"`file` {name!r} has version {header['version']} of the path format; bregpath {__version__} "
-            f"reads version {FORMAT_VERSION}. Load it with {header.get('written_by')}, which wrote it."
-        )
-    return header
-
-
-def _assemble(header: dict[str, Any], arrays: dict[str, Array], name: str) -> Path:
+def _assemble(header: dict[str, Any], arrays: dict[str, Array]) -> Path:
     """The Path from what was in the file."""
-    try:
-        beta_null = arrays["beta_null"]
-        trajectory = Trajectory(
-            penalty=_unpack_penalty(header["penalty"], arrays),
-            kappa=float(arrays["kappa"]),
-            degree=header["degree"],
-            alpha_null=arrays["alpha_null"],
-            beta_null=beta_null,
-            chunks=_unpack_chunks(arrays, len(arrays["alpha_null"]), beta_null.shape[1]),
-            order=arrays["order"].tolist(),
-            events=[(j, chunk, row, bool(enters)) for j, chunk, row, enters in arrays["events"].tolist()],
-            located=[(int(j), t, bool(enters)) for j, t, enters in arrays["located"].tolist()],
-            is_thinned=len(arrays["located"]) > 0,
-        )
-        encoder = header["encoder"]
-        path_type, units = _unpack_units(header, arrays)
-        return path_type(
-            t=arrays["t"],
-            deviance=arrays["deviance"],
-            null_deviance=float(arrays["null_deviance"]),
-            result=Result[header["result"]],
-            stats=Stats(**header["stats"]),
-            loss=_unpack_loss(header["loss"], len(arrays["alpha_null"])),
-            units=units,
-            trajectory=trajectory,
-            encoder=None if encoder is None else ColumnEncoder.from_dict(encoder),
-        )
-    except _RefusedError as error:
-        raise ValueError(f"`file` {name!r}: {error}") from None
-    except _UNREADABLE as error:
-        raise ValueError(_not_a_path(name)) from error
+    layout, grouped = header.get("layout"), header["penalty"]["kind"] == "group"
+    extra = {"groups"} if grouped else set()
+    if layout is None:
+        extra |= {"center", "scale", "y_unit"} | ({"shift"} if header["version"] > 1 else set())
+    elif layout["kind"] == "gaussian":
+        extra |= {"scale", "mean"}
+    check_arrays(arrays, extra)
+    path_type, units = _unpack_units(layout, arrays)
+    n_alpha, q = len(arrays["alpha_null"]), arrays["beta_null"].shape[1]
+    degree, result, encoder = header["degree"], header["result"], header["encoder"]
+    require(degree in (1, 3) and isinstance(degree, int), f"`degree`={degree!r}")
+    require(result in Result.__members__, f"`result`={result!r}")
+    require(((arrays["events"][:, 3] | 1) == 1).all() and np.isin(arrays["located"][:, 2], (0, 1)).all(), "odd events")
+    if encoder is not None:
+        check_encoder(encoder)
+    trajectory = Trajectory(
+        penalty=_unpack_penalty(header["penalty"], arrays),
+        kappa=float(arrays["kappa"]),
+        degree=degree,
+        alpha_null=arrays["alpha_null"],
+        beta_null=arrays["beta_null"],
+        chunks=_unpack_chunks(arrays, n_alpha, q),
+        order=arrays["order"].tolist(),
+        events=[(j, chunk, row, bool(enters)) for j, chunk, row, enters in arrays["events"].tolist()],
+        located=[(int(j), t, bool(enters)) for j, t, enters in arrays["located"].tolist()],
+        is_thinned=len(arrays["located"]) > 0,
+    )
+    return path_type(
+        t=arrays["t"],
+        deviance=arrays["deviance"],
+        null_deviance=float(arrays["null_deviance"]),
+        result=Result[result],
+        stats=check_stats(header["stats"]),
+        loss=_unpack_loss(header["loss"], n_alpha, None if layout is None else layout["kind"]),
+        units=units,
+        trajectory=trajectory,
+        encoder=None if encoder is None else ColumnEncoder.from_dict(encoder),
+    )
 
 
 # --- chunks ------------------------------------------------------------------------------------------
@@ -249,18 +250,17 @@ def _unpack_chunks(arrays: dict[str, Array], n_alpha: int, n_outputs: int) -> li
             taken[name] = start + knots * int(np.prod(shape, dtype=int))
             pieces[name] = arrays[f"chunk_{name}"][start : taken[name]].reshape(knots, *shape)
         chunks.append(Chunk(**pieces))
-    if any(taken[name] != arrays[f"chunk_{name}"].size for name in taken):
-        raise ValueError("the arrays of the chunks do not have the length that their shapes say")
     return chunks
 
 
 # --- units, or the layout of a graph -----------------------------------------------------------------
 
 
-def _pack_units(units: Any, header: dict[str, Any]) -> dict[str, Any]:
+def _pack_units(units: Any, header: dict[str, Any], n_alpha: int) -> dict[str, Any]:
     """Arrays of the units of a regression; what a graph has in their place goes into the header too."""
     if isinstance(units, Units):
-        return {"center": units.center, "scale": units.scale, "y_unit": np.float64(units.y_unit)}
+        shift = np.broadcast_to(np.asarray(units.shift, dtype=float), (n_alpha,))
+        return {"center": units.center, "scale": units.scale, "y_unit": np.float64(units.y_unit), "shift": shift}
     header["layout"] = units.to_dict()
     if hasattr(units, "levels"):
         header["layout"]["levels"] = [_pack_labels(labels) for labels in units.levels]
@@ -268,13 +268,13 @@ def _pack_units(units: Any, header: dict[str, Any]) -> dict[str, Any]:
     return {"scale": units.scale, "mean": units.mean}
 
 
-def _unpack_units(header: dict[str, Any], arrays: dict[str, Array]) -> tuple[type[Path], Any]:
-    record = header.get("layout")
+def _unpack_units(record: Any, arrays: dict[str, Array]) -> tuple[type[Path], Any]:
     if record is None:
-        return Path, Units(arrays["center"], arrays["scale"], float(arrays["y_unit"]))
+        return Path, Units(arrays["center"], arrays["scale"], float(arrays["y_unit"]), arrays.get("shift", 0.0))
     from bregpath.graphs.layouts import LAYOUTS
     from bregpath.graphs.path import GraphPath
 
+    check_layout(record, LAYOUTS, arrays)
     options = {key: value for key, value in record.items() if key != "kind"}
     options["names"] = tuple(options["names"])
     if "levels" in options:
@@ -323,22 +323,30 @@ def _pack_loss(loss: AbstractLoss) -> dict[str, Any]:
     return record
 
 
-def _unpack_loss(record: dict[str, Any], n_outputs: int) -> AbstractLoss:
+def _unpack_loss(record: dict[str, Any], n_outputs: int, layout: str | None) -> AbstractLoss:
     if record.get("classes") is not None:
         record = {**record, "classes": _unpack_labels(record["classes"])}
     if record["name"] == "user":
+        require(isinstance(record["class"], str), "a loss without a name")
         return SavedUserLoss(
             record["class"],
             n_outputs=n_outputs,
             classes=record.get("classes"),
-            is_classifier=record["is_classifier"],
+            is_classifier=bool(record["is_classifier"]),
         )
     if record["name"] not in {**LOSSES, **GRAPH_LOSSES}:
         raise _RefusedError(
-            f"the path was traced with loss={record['name']!r}, which is not registered here; "
+            f"was traced with loss={record['name']!r}, which is not registered here; "
             "import the module that registers it, or use the bregpath that wrote the file."
         )
-    return loss_from_dict(record)
+    fits = record["name"] in LOSSES if layout is None else record["name"].startswith(f"{layout}-")
+    require(fits, f"a loss {record['name']!r} that is not for such a path")
+    sizes = np.append(record.get("n_states", n_outputs), [])
+    require((sizes >= 1).all() and sizes.sum() == n_outputs, "a loss of another size than the intercepts")
+    loss = loss_from_dict(record)
+    if loss.is_classifier and layout is None:
+        require(loss.classes is not None and len(loss.classes) == max(2, n_outputs), "a loss with other classes")
+    return loss
 
 
 def _pack_labels(labels: Array) -> dict[str, Any]:
@@ -354,4 +362,10 @@ def _pack_labels(labels: Array) -> dict[str, Any]:
 
 
 def _unpack_labels(record: dict[str, Any]) -> Array:
-    return np.array(record["values"], dtype=np.dtype(record["dtype"]))
+    values, dtype = record["values"], np.dtype(record["dtype"])
+    require(isinstance(values, list) and all(isinstance(v, str | int | float) for v in values), "odd labels")
+    require(dtype.kind in "biufUTO" and dtype.itemsize <= MAX_LABEL_BYTES, f"labels of dtype {dtype}")
+    labels = np.array(values, dtype=dtype)
+    same = [type(a) is type(b) and a == b for a, b in zip(labels.tolist(), values, strict=True)]
+    require(all(same) and len(set(values)) == len(values), f"labels {values[:5]}")
+    return labels

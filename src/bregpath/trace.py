@@ -236,7 +236,8 @@ def _without_constants(y: Array, offset: Array, loss: AbstractLoss, w: Array) ->
         level = loss.offset_level(offset, w)
         offset, shift = offset - level, shift - level
     if vars(type(loss)).get("is_location", False):  # of this very class: a subclass may have changed the formulas
-        level = loss.null(y, w)
+        counted = y[w > 0]
+        level = loss.null(y, w) if np.ptp(counted) > 0 else counted[:1]  # a constant y leaves nothing, not rounding
         y, shift = y - level[0], shift + level
     return y, offset, shift
 
