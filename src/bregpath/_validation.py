@@ -204,9 +204,10 @@ def check_time(t: Any) -> float:
     """One positive time; not a list of them."""
     if np.ndim(t) != 0:
         raise TypeError(f"`t` must be one time, found {t!r}; read several models with path.read(times), or in a loop.")
-    if not isinstance(t, numbers.Real) and not isinstance(t, np.ndarray):
+    number = t.item() if isinstance(t, np.ndarray) else t
+    if not isinstance(number, numbers.Real):
         raise TypeError(f"`t` must be a number, found {t!r}.")
-    time = float(t)
+    time = float(number)
     if not time > 0:
         raise ValueError(f"`t` must be a positive time, found {t!r}.")
     return time

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from scipy.sparse import csr_array
 
-__all__ = ["Path", "Point", "Stats", "Units"]
+__all__ = ["Path", "Point", "Stats", "Units", "percent"]
 
 
 class Point(NamedTuple):
@@ -39,8 +39,23 @@ class Point(NamedTuple):
     intercept: Any  # float, or (q,) for several outputs
     coef: Array  # (p,), or (p, q)
 
+    def __eq__(self, other: object) -> bool:
+        """Whether two models are the same, number by number."""
+        return isinstance(other, Point) and all(map(np.array_equal, self, other))
 
-@dataclass(frozen=True)
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self.t)
+
+
+def percent(share: float) -> str:
+    """A share in per cent, with two digits and without a sign before zero."""
+    return f"{round(100 * share, 2) + 0.0:.2f}"
+
+
+@dataclass(frozen=True, eq=False)
 class Units:
     """How the path was scaled inside.
 
@@ -71,7 +86,7 @@ class Stats:
     seconds: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Path:
     """Sparse models of all sizes, indexed by time ``t``, from the null model on.
 
@@ -116,21 +131,23 @@ class Path:
     encoder: _frames.ColumnEncoder | None = field(default=None, repr=False)
     counts: ClassVar[str] = "variables"  # what enters, for figures
     # Continues the path to a later time; lost when the path is saved or pickled, because it holds the data.
-    _continue: Callable[[Path, float], Path] | None = field(default=None, repr=False, compare=False)
+    _continue: Callable[[Path, float], Path] | None = field(default=None, repr=False)
 
     # --- reading ---------------------------------------------------------------------------------------------
 
     def at(self, t: float) -> Point:
-        """The model at any time up to the end of the path, exactly: no interpolation of coefficients, exact zeros.
+        """The model at any one time up to the end of the path, exactly: no interpolation of coefficients, exact zeros.
 
+        Many models are read at once by `read`.
         Only a record beyond 512 MB is thinned, with a warning, to the times of the path.
         """
+        t = _validation.check_time(t)
         intercepts, columns, values = self.read(np.array([t]))
         intercept, coef = intercepts[0], np.zeros((self.n_features, self.n_outputs))
         coef[columns] = values[0]
         if self.n_outputs == 1:
-            return Point(float(t), float(intercept[0]), coef[:, 0])
-        return Point(float(t), intercept, coef)
+            return Point(t, float(intercept[0]), coef[:, 0])
+        return Point(t, intercept, coef)
 
     def support(self, t: float) -> Array:
         """Indices of the columns with a non-zero coefficient at ``t``."""
@@ -170,7 +187,7 @@ class Path:
         """Many models at once: intercepts (T, q), the columns ever active (E,), and their coefficients (T, E, q)."""
         alpha, columns, beta = self.trajectory.read(np.array([self._inside(t) for t in times]))
         intercept, coef = self.units.restore(alpha, columns, beta)
-        return intercept, columns, coef
+        return intercept + 0.0, columns, coef + 0.0  # no negative zeros
 
     @cached_property
     def coef(self) -> Array:
@@ -254,12 +271,16 @@ class Path:
         """The same path, traced on to ``t_max``; equal to having asked for more at once."""
         if self._continue is None:
             raise ValueError("A path that was loaded or unpickled has no data and cannot be extended; trace it anew.")
-        if not self.t[-1] < t_max < np.inf:
+        end = _validation.check_number("t_max", t_max)
+        if not self.t[-1] < end:
             raise ValueError(f"`t_max` must lie beyond the end of the path, t={self.t[-1]:g}; found {t_max!r}.")
-        return self._continue(self, float(t_max))
+        return self._continue(self, end)
 
     def save(self, file: str | PathLike[str]) -> None:
-        """Write the path to one ``.npz`` file (arrays and JSON, no pickle); `bregpath.load_path` reads it."""
+        """Write the path to one ``.npz`` file (arrays and JSON, no pickle); `bregpath.load_path` reads it.
+
+        A file of that name is replaced once the new one is complete, so that a save that fails leaves it as it was.
+        """
         from bregpath.path_file import write_path
 
         write_path(self, file)
@@ -299,9 +320,7 @@ class Path:
 
     def _inside(self, t: float) -> float:
         """A time in the units of the trajectory, checked."""
-        time = float(t)
-        if not time > 0:
-            raise ValueError(f"`t` must be a positive time, found {t!r}.")
+        time = _validation.check_time(t)
         if time > self.t[-1] * (1 + 1e-12):
             raise ValueError(
                 f"`t`={time:g} lies beyond the end of the path, t={self.t[-1]:g}. {self.result} "
@@ -327,6 +346,6 @@ class Path:
         how = f"({self.loss.name}, kappa={self.kappa:g}), {len(self.t)} times, {self.stats.steps} steps"
         rows = np.unique(np.linspace(0, len(self.t) - 1, 8).round().astype(int))
         lines = [f"{what} {how}", f"{label:>6} {'%Dev':>7} {'t':>10}"]
-        lines += [f"{sizes[i]:>6d} {100 * self.deviance_ratio[i]:>7.2f} {self.t[i]:>10.4g}" for i in rows]
+        lines += [f"{sizes[i]:>6d} {percent(self.deviance_ratio[i]):>7} {self.t[i]:>10.4g}" for i in rows]
         return "\n".join([*lines, str(self.result)])
 

@@ -59,6 +59,7 @@ def trace_path(
     fit_intercept: bool = True,
     standardize: bool | str = True,
     stop: Any = None,
+    saturation: float | None = SATURATION,
     screening: bool = True,
     progress: bool | None = False,
 ) -> Path:
@@ -111,6 +112,8 @@ def trace_path(
     stop : optional
         A time, a stop rule (`StopAtVariables`, `StopAtDevianceRatio`, `StopWhenWorse`, ...) or any callable of a
         `Progress`.
+    saturation : float or None, default 0.999
+        Share of the deviance at which the path ends, because coefficients only grow from there on; None goes on.
     screening : bool, default True
         Work on few columns where X is large. The path is the same.
     progress : bool or None, default False
@@ -138,7 +141,7 @@ def trace_path(
     )  # fmt: skip
     return run_path(
         problem, units, encoder, step=step, tol=tol, t=t, t_ratio=t_ratio, n_times=n_times, stop=stop,
-        screening=screening, progress=progress,
+        saturation=saturation, screening=screening, progress=progress,
     )  # fmt: skip
 
 
@@ -153,6 +156,7 @@ def run_path(
     t_ratio: float = 100.0,
     n_times: int = 100,
     stop: Any = None,
+    saturation: float | None = SATURATION,
     screening: bool = True,
     progress: bool | None = False,
     path_type: type[PathType] = Path,  # type: ignore[assignment]
@@ -170,6 +174,8 @@ def run_path(
         raise ValueError(f"`tol`={tol:g} is below what rounding allows; use {MIN_TOL:g} or more.")
     if not isinstance(n_times, int | np.integer) or n_times < 2:
         raise ValueError(f"`n_times` must be a whole number of at least 2, found {n_times!r}.")
+    if saturation is not None:
+        saturation = _validation.check_number("saturation", saturation, at_most=1.0)
     dynamics = GLBI(problem, None if step == "adaptive" else float(step), tol, bool(screening))
     start = dynamics.start()
     if t is None:
@@ -177,7 +183,7 @@ def run_path(
         times = start.knot.t / units.y_unit * np.geomspace(1.0, ratio, n_times)
     else:
         times = _validation.check_times(t)
-    run = _Run(problem, units, encoder, as_stop(stop), progress, path_type)
+    run = _Run(problem, units, encoder, as_stop(stop), saturation, progress, path_type)
     return run.trace(dynamics, Record(start, run.new_trajectory(dynamics, start)), times)  # type: ignore[return-value]
 
 
@@ -274,6 +280,7 @@ class _Run:
     units: Any  # Units, or the layout of a graph
     encoder: _frames.ColumnEncoder | None
     stop: Callable[[Progress], bool] | None
+    saturation: float | None
     progress: bool | None
     path_type: type[Path] = Path
 
@@ -393,7 +400,8 @@ class _Verdict:
 
     def __call__(self, record: Record, steps: Steps, n_active: Array) -> tuple[Result, float] | None:
         ratio = 1.0 - (steps.value - self.floor) / self.span if self.span > 0 else np.zeros(len(steps) + 1)
-        limit = SATURATION if self.run.problem.loss.can_saturate else np.inf
+        share = self.run.saturation
+        limit = share if share is not None and self.run.problem.loss.can_saturate else np.inf
         saturated = np.flatnonzero(ratio[1:] >= limit) + 1
         last = int(saturated[0]) if len(saturated) else len(steps)
         stop, read = self.run.stop, partial(self._read, record.state.working.columns, steps)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bregpath.path import Path
+from bregpath.path import Path, percent
 
 __all__ = ["print_model", "print_path", "save_figure", "size"]
 
@@ -33,7 +33,7 @@ def print_path(path: Path) -> None:
         moves = [names[j] for j in sorted(supports[i] - before, key=lambda j: path.entry_times[j])]
         moves += [f"-{names[j]}" for j in sorted(before - supports[i])]
         more = f", ... {len(moves) - 5} more" if len(moves) > 5 else ""
-        share = f"{100 * path.deviance_ratio[i]:.2f}"
+        share = percent(path.deviance_ratio[i])
         rows.append([str(path.df[i]), share, f"{path.t[i]:.4g}", ", ".join(moves[:5]) + more])
         before = supports[i]
     _print_table(["Df", "%Dev", "t", "enters (-leaves)"], rows, left={3})
@@ -43,7 +43,7 @@ def print_path(path: Path) -> None:
 def print_model(path: Path, t: float) -> None:
     """Coefficients on the original scale, those with the largest effect first."""
     point = path.at(t)
-    coef = np.reshape(point.coef, (path.n_features, -1)) + 0.0  # no negative zeros
+    coef = np.reshape(point.coef, (path.n_features, -1))
     effect = coef * path.units.scale[:, None]
     support = path.support(t)
     order = support[np.argsort(-np.linalg.norm(effect[support], axis=1), kind="stable")]

@@ -24,7 +24,7 @@ __all__ = ["AbstractBregmanEstimator"]
 # Constructor arguments that go to trace_path as they are.
 _TRACE_OPTIONS = (
     "penalty", "groups", "penalty_factor", "lower", "upper", "kappa", "step", "tol", "t_ratio", "n_times",
-    "fit_intercept", "standardize", "screening",
+    "fit_intercept", "standardize", "saturation", "screening",
 )  # fmt: skip
 
 
@@ -45,7 +45,7 @@ class AbstractBregmanEstimator(BaseEstimator):
         Folds, as in `cross_validate`. A number larger than the data allow (rows; rows of the smallest class
         for a classifier) is lowered with a warning. Where not even two folds of two rows (two of each class)
         are possible, BIC chooses, with a warning.
-    penalty, groups, penalty_factor, lower, upper, kappa, step, tol, t_ratio, n_times, fit_intercept, standardize, screening
+    penalty, groups, penalty_factor, lower, upper, kappa, step, tol, t_ratio, n_times, fit_intercept, standardize, saturation, screening
         As in `trace_path`.
     scoring : str or callable, or several, optional
         What cross-validation measures; the deviance by default. The first of several chooses. See `cross_validate`.
@@ -101,6 +101,7 @@ class AbstractBregmanEstimator(BaseEstimator):
         n_times: int = 100,
         fit_intercept: bool = True,
         standardize: bool | str = True,
+        saturation: float | None = 0.999,
         screening: bool = True,
         scoring: Any = None,
         gamma: float = 0.5,
@@ -122,6 +123,7 @@ class AbstractBregmanEstimator(BaseEstimator):
         self.n_times = n_times
         self.fit_intercept = fit_intercept
         self.standardize = standardize
+        self.saturation = saturation
         self.screening = screening
         self.scoring = scoring
         self.gamma = gamma

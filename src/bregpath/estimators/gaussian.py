@@ -93,7 +93,7 @@ class GaussianGraph(AbstractGraph):
     ) -> None:
         super().__init__(
             stop=stop, gamma=gamma, cv=cv, mask=mask, edge_weights=edge_weights, kappa=kappa, step=step, tol=tol,
-            t=t, t_ratio=t_ratio, n_times=n_times, max_sparsity=max_sparsity, screening=screening,
+            t=t, t_ratio=t_ratio, n_times=n_times, max_sparsity=max_sparsity, saturation=None, screening=screening,
             stars_beta=stars_beta, n_subsamples=n_subsamples, n_jobs=n_jobs, random_state=random_state,
             progress=progress,
         )  # fmt: skip

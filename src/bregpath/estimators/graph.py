@@ -70,7 +70,7 @@ class AbstractGraph(BaseEstimator):
         Adaptive steps meet ``tol``; a number is the paper's iteration with that fixed step.
     tol : float, default 0.05
         Error of the parameters allowed to a step, relative to the largest.
-    t, t_ratio, n_times, screening, progress
+    t, t_ratio, n_times, saturation, screening, progress
         As in `bregpath.trace_path`; the time is chosen among those reported.
     max_sparsity : float, optional
         End the path before it has more than this share of all edges; dense graphs cost most and are rarely wanted.
@@ -121,6 +121,7 @@ class AbstractGraph(BaseEstimator):
         t_ratio: float,
         n_times: int,
         max_sparsity: float | None,
+        saturation: float | None,
         screening: bool,
         stars_beta: float,
         n_subsamples: int,
@@ -140,6 +141,7 @@ class AbstractGraph(BaseEstimator):
         self.t_ratio = t_ratio
         self.n_times = n_times
         self.max_sparsity = max_sparsity
+        self.saturation = saturation
         self.screening = screening
         self.stars_beta = stars_beta
         self.n_subsamples = n_subsamples
@@ -169,6 +171,7 @@ class AbstractGraph(BaseEstimator):
             t_ratio=self.t_ratio,
             n_times=self.n_times,
             stop=self._stop_rule(layout) if stop is None else stop,
+            saturation=self.saturation,
             screening=self.screening,
             progress=self.progress,
             path_type=GraphPath,

@@ -30,7 +30,7 @@ class IsingGraph(DiscreteGraph):
     loss : {"composite", "mpf", "nodewise"}, default "composite"
         Composite conditional likelihood (pseudo-likelihood); minimum probability flow, often better at finding edges;
         or a separate logistic regression of each node on all others.
-    stop, gamma, cv, mask, edge_weights, kappa, step, tol, t, t_ratio, n_times, max_sparsity, screening
+    stop, gamma, cv, mask, edge_weights, kappa, step, tol, t, t_ratio, n_times, max_sparsity, saturation, screening
         See `AbstractGraph`; gamma is 0.25 by default.
     rule : {"and", "or"}, default "and"
         Whether a node-wise edge needs both of its coefficients, or one. Its coupling is their mean.
@@ -81,6 +81,7 @@ class IsingGraph(DiscreteGraph):
         t_ratio: float = 100.0,
         n_times: int = 100,
         max_sparsity: float | None = None,
+        saturation: float | None = 0.999,
         screening: bool = True,
         stars_beta: float = 0.05,
         n_subsamples: int = 20,
@@ -90,7 +91,8 @@ class IsingGraph(DiscreteGraph):
     ) -> None:
         super().__init__(
             stop=stop, gamma=gamma, cv=cv, mask=mask, edge_weights=edge_weights, kappa=kappa, step=step, tol=tol,
-            t=t, t_ratio=t_ratio, n_times=n_times, max_sparsity=max_sparsity, screening=screening,
+            t=t, t_ratio=t_ratio, n_times=n_times, max_sparsity=max_sparsity, saturation=saturation,
+            screening=screening,
             stars_beta=stars_beta, n_subsamples=n_subsamples, n_jobs=n_jobs, random_state=random_state,
             progress=progress,
         )  # fmt: skip

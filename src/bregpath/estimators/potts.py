@@ -26,7 +26,7 @@ class PottsGraph(DiscreteGraph):
     ----------
     couplings : {"full", "diagonal"}, default "full"
         Whole blocks, or one coupling for each pair of equal states only (the Potts model of physics).
-    stop, gamma, cv, mask, edge_weights, kappa, step, tol, t, t_ratio, n_times, max_sparsity, screening
+    stop, gamma, cv, mask, edge_weights, kappa, step, tol, t, t_ratio, n_times, max_sparsity, saturation, screening
         See `AbstractGraph`; gamma is 0.25 by default.
     penalty : {"group", "group-sqrt", "l1"}, default "group"
         Whether the couplings of an edge enter together (with "group-sqrt" the threshold is the square root of their
@@ -83,6 +83,7 @@ class PottsGraph(DiscreteGraph):
         t_ratio: float = 100.0,
         n_times: int = 100,
         max_sparsity: float | None = None,
+        saturation: float | None = 0.999,
         screening: bool = True,
         stars_beta: float = 0.05,
         n_subsamples: int = 20,
@@ -92,7 +93,8 @@ class PottsGraph(DiscreteGraph):
     ) -> None:
         super().__init__(
             stop=stop, gamma=gamma, cv=cv, mask=mask, edge_weights=edge_weights, kappa=kappa, step=step, tol=tol,
-            t=t, t_ratio=t_ratio, n_times=n_times, max_sparsity=max_sparsity, screening=screening,
+            t=t, t_ratio=t_ratio, n_times=n_times, max_sparsity=max_sparsity, saturation=saturation,
+            screening=screening,
             stars_beta=stars_beta, n_subsamples=n_subsamples, n_jobs=n_jobs, random_state=random_state,
             progress=progress,
         )  # fmt: skip

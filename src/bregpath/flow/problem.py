@@ -17,7 +17,7 @@ MAX_DENSE_NEWTON = 300  # parameters of a null model whose Hessian is formed
 MAX_SHORTER = 60  # trials of a Newton step
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Problem:
     """Design x loss x penalty, in the units in which the path is traced.
 

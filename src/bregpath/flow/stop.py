@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from bregpath._typing import Array
+from bregpath._validation import as_array, unmasked
 
 __all__ = [
     "AbstractStop",
@@ -42,8 +43,8 @@ class Result(Enum):
     COMPLETED = "The path reached the last requested time."
     STOPPED = "The stop rule ended the path; extend(t_max) goes on from there."
     SATURATED = (
-        "The model explains 99.9 % of the deviance (the classes are separable, or the fit interpolates the data), so "
-        "coefficients only grow from here; choose an earlier t."
+        "Nearly all of the deviance is explained (99.9 %, if `saturation` is not given), so coefficients only grow "
+        "from here: choose an earlier t, or pass saturation=None to go on."
     )
     INTERRUPTED = "The path was interrupted and is valid up to its last time; extend(t_max) goes on."
     AT_REST = "The null model fits as well as any: no penalised column is related to y, so none enters."
@@ -161,7 +162,7 @@ class StopAtDevianceRatio(AbstractStop):
         return progress.deviance_ratio >= self.ratio
 
 
-@dataclass
+@dataclass(eq=False)
 class StopWhenWorse(AbstractStop):
     """End the path when a validation loss has not improved for a while.
 
@@ -198,8 +199,8 @@ class StopWhenWorse(AbstractStop):
         if progress.t < self._next:
             return False
         self._next = progress.t * self.every
-        eta = np.asarray(self.X @ progress.coef) + progress.intercept
-        y = np.asarray(self.y)
+        eta = np.asarray(unmasked("X", self.X) @ progress.coef) + progress.intercept
+        y = as_array("y", self.y)
         loss = float(np.mean((y - eta) ** 2)) if self.score is None else float(self.score(y, eta))
         if loss < self._best:
             self._best, self._waited = loss, 0

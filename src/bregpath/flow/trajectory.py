@@ -13,7 +13,7 @@ from bregpath.penalties import AbstractPenalty
 __all__ = ["Chunk", "Trajectory"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Chunk:
     """Consecutive knots, with the columns that had been active by their end."""
 
@@ -25,7 +25,7 @@ class Chunk:
     trust: Array  # (d,) share of the slopes that counts in the step after a knot
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Trajectory:
     """All knots of a path; a record with more of them is a new one.
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from bregpath._typing import Array, BoolArray, IntArray
+from bregpath._validation import check_time
 from bregpath.graphs.export import edge_table, to_networkx, write_edges, write_graphml
 from bregpath.graphs.layouts import AbstractLayout
 from bregpath.path import Path, Point
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["GraphPath"]
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class GraphPath(Path):
     """Sparse graphs of all sizes, indexed by time ``t``, from the empty one on.
 
@@ -59,6 +60,7 @@ class GraphPath(Path):
 
     def _parameters(self, t: float) -> tuple[Array, Array]:
         """All parameters at a time, one after the other."""
+        t = check_time(t)
         alpha, columns, values = self.read(np.array([t]))
         beta = np.zeros(self.trajectory.beta_null.shape[0])
         beta[columns] = values[0, :, 0]
@@ -69,7 +71,7 @@ class GraphPath(Path):
 
         For a Gaussian graph these are the means and the precision matrix.
         """
-        return Point(float(t), *self.layout.parameters(*self._parameters(t)))
+        return Point(check_time(t), *self.layout.parameters(*self._parameters(t)))
 
     def model(self, t: float) -> Any:
         """The graphical model at ``t``: it can be sampled from."""

@@ -235,7 +235,7 @@ class BootstrapIntervals:
         width = max((len(labels[i]) for i in order), default=0)
         lines = [f"{'':>{width}}{'estimate':>11}{'lower':>11}{'upper':>11}{'included':>10}"]
         for i in order:
-            values = "".join(f"{x.ravel()[cells[i]]:>11.4g}" for x in (self.estimate, self.lower, self.upper))
+            values = "".join(f"{x.ravel()[cells[i]] + 0.0:>11.4g}" for x in (self.estimate, self.lower, self.upper))
             lines.append(f"{labels[i]:>{width}}{values}{self.frequency.ravel()[cells[i]]:>10.2f}")
         left = len(cells) - len(order)
         return "\n".join([head, *lines, *([f"... and {left} more"] if left else [])])

@@ -70,7 +70,7 @@ class KnockoffSelection:
             return f"{head}\nNo threshold keeps to this rate; at level q at least 1 / q columns must be selected."
         order = self.selected[np.argsort(-self.statistics[self.selected], kind="stable")]
         width = max(len(self.names[j]) for j in order)
-        lines = [f"{self.names[j]:>{width}}{self.statistics[j]:>11.4g}" for j in order[:20]]
+        lines = [f"{self.names[j]:>{width}}{self.statistics[j] + 0.0:>11.4g}" for j in order[:20]]
         more = [f"... and {len(order) - 20} more"] if len(order) > 20 else []
         return "\n".join([head, f"statistic ({self.statistic}) >= {self.threshold:.4g}", *lines, *more])
 

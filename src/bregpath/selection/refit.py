@@ -110,7 +110,7 @@ class Refit:
             ["(intercept)", *(self.names[j] for j in self.support)], values, errors, strict=True
         ):
             for value, error in zip(row, deviations, strict=True):
-                z = f"{value / error:>8.2f}" if error > 0 else f"{'-':>8}"
+                z = f"{round(value / error, 2) + 0.0:>8.2f}" if error > 0 else f"{'-':>8}"
                 lines.append(f"{name:>{width}}{value:>11.4g}{error:>11.4g}{z}")
         how = f"{self.loss.name}, {self.errors} errors"
         head = f"Refit of {len(self.support)} columns ({how}), support at t = {self.t:.4g}"

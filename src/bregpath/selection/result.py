@@ -200,7 +200,7 @@ class Selection:
             values = [self.times[i], self.mean[i], *([self.se[i]] if self.se is not None else [])]
             values += [curve[i] for curve in self.curves.values()]
             chosen = f"{'*' if t == self.t else ''}{name}"
-            cells = "".join(f"{v:>{_width(h)}.4g}" for h, v in zip(header[1:], values, strict=True))
+            cells = "".join(f"{v + 0.0:>{_width(h)}.4g}" for h, v in zip(header[1:], values, strict=True))
             lines.append(f"{chosen:>{_width('')}}{cells}")
         if self.stopped_early:
             lines.append(f"Ended at t = {self.times[-1]:.4g}, when the curve had clearly turned (full=True goes on).")
