@@ -11,13 +11,13 @@ from unittest.mock import patch
 import numpy as np
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
-from tests.interrupts import interrupt_and_extend
 
 import bregpath
 from bregpath import _kernels
 from tests.fuzz.oracle import NotUniqueError, Oracle
 from tests.fuzz.problems import Problem, make_problem, stream
 from tests.fuzz.supervise import CheckError, SkipError
+from tests.interrupts import interrupt_and_extend
 
 Array = np.ndarray
 TOLS = (1e-2, 1e-3, 1e-4)
