@@ -176,6 +176,8 @@ def _read_path(stream: BinaryIO) -> Path:
             f"has version {version} of the path format; bregpath {__version__} reads versions {READABLE[0]} to "
             f"{READABLE[-1]}. Load it with {header.get('written_by')}, which wrote it."
         )
+    if version == 1:  # slopes were trusted
+        arrays.setdefault("chunk_trust", np.ones(len(arrays["chunk_t"])))
     path = _assemble(header, arrays)
     check_path(path)
     if version > 1 or "digest" in header:
