@@ -49,7 +49,7 @@ RESIDUALS: dict[str, Callable[[Array, Array], Array]] = {
 }
 CURVATURES: dict[str, Callable[[Array, Array], Array]] = {
     "gaussian": lambda eta, y: np.ones((*eta.shape, 1)),
-    "logistic": lambda eta, y: 0.25 / np.cosh(0.5 * eta[:, :, None]) ** 2,
+    "logistic": lambda eta, y: 0.25 * (1 - np.tanh(0.5 * eta[:, :, None]) ** 2),
     "multinomial": lambda eta, y: _softmax(eta)[:, :, None] * (np.eye(eta.shape[1]) - _softmax(eta)[:, None, :]),
     "poisson": lambda eta, y: np.exp(eta)[:, :, None],
     "huber": lambda eta, y: 1.0 * (np.abs(eta - y[:, None]) <= HUBER_BEND)[:, :, None],

@@ -48,8 +48,8 @@ def make_problem(seed: int, most_columns: int = 15, categories: float = 0.15, ta
     X = _columns(rng, n, p)
     coef = rng.normal(size=p) * (rng.random(p) < 0.5)
     y = response(loss, rng.normal() + X @ coef / max(1.0, 0.7 * np.linalg.norm(coef)), rng)
-    if len(np.unique(y)) == 1:
-        y[0] = 1 - y[0]  # labels of one class, or no counts: no regression
+    if len(np.unique(y)) == 1:  # labels of one class, or no counts: no regression
+        y[0] = "d" if y.dtype.kind == "U" else 1 - y[0]
     options: dict[str, Any] = {
         "loss": loss,
         "kappa": float(10 ** rng.uniform(-1, 2 if tame else 3)),
