@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -10,6 +12,12 @@ from scipy.optimize import minimize
 
 import bregpath
 from bregpath import Result
+from bregpath.designs import DenseDesign
+from bregpath.flow.glbi import first_entry
+from bregpath.flow.problem import Problem
+from bregpath.flow.screening import LazyDual
+from bregpath.losses import as_loss
+from bregpath.penalties import build_penalty
 from tests.helpers import (
     ALL_LOSSES,
     GROUPS,
@@ -143,6 +151,30 @@ def test_screened_on_sparse_x(loss: str, monkeypatch: pytest.MonkeyPatch) -> Non
     X, y = make_data(loss, n=80, p=60)
     X = sp.csc_array(np.where(np.abs(X) > 1.0, X, 0.0))
     assert_screened_equals_whole(monkeypatch, X, y, loss=loss, t_ratio=8.0)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_undecided_columns_hold_all_crossings(penalty: str, seed: int) -> None:
+    """Whatever way R goes from its reference, forwards or backwards: no column beyond its threshold is missed."""
+    rng = np.random.default_rng(seed)
+    n, p, K = 30, 60, 4
+    X, y = make_data("gaussian", n=n, p=p, seed=seed)
+    options = {} if penalty == "l1" else {"groups": np.arange(p) // 3}
+    mirror = build_penalty(penalty, p, 1, **options)
+    problem = Problem(DenseDesign(X), as_loss("gaussian"), mirror, y, np.full(n, 1 / n), np.zeros((n, 1)), 10.0, True)
+    residual = problem.residual(np.full((n, 1), y.mean()))
+    t = 0.5 * first_entry(problem, -X.T @ residual)
+    dual = LazyDual(problem, t, residual, -X.T @ residual)
+    away = np.array([-6.0, *rng.uniform(-6, 2, K - 1)]) * t  # the first point lies beyond some thresholds
+    noise = 0.02 * np.abs(residual).max() * rng.normal(size=(2, K, n, 1))
+    steps = SimpleNamespace(R=(t + away)[:, None, None] * residual + t * noise[0], residual=residual + noise[1])
+    points = np.hstack([np.eye(K), np.zeros((K, K))])
+    near, distances = dual.distances(steps, points, np.ones(p, dtype=bool))  # type: ignore[arg-type]
+    exact = mirror.entry(-np.einsum("ij,kic->kjc", X, steps.R))[:, :, 0]
+    crossing = (exact < 0).any(axis=0)
+    assert crossing.any() and not crossing.all()
+    assert crossing[near].sum() == crossing.sum()
+    assert_allclose(distances, exact[:, near], atol=1e-9 * np.abs(exact).max())
 
 
 # --- entry times --------------------------------------------------------------------------------------------

@@ -79,6 +79,29 @@ def test_stop_when_worse() -> None:
     assert np.argmin(error) < len(error) - 1
 
 
+@pytest.mark.parametrize("every", [1.0, 1.3])
+def test_stop_when_worse_by_hand(every: float) -> None:
+    """The rule, applied to the errors after every step."""
+    data = bregpath.datasets.make_linear(120, 60, 5, snr=1.0, seed=3)
+    X, y = data.X[60:], data.y[60:]
+    seen: list[tuple[float, float]] = []
+
+    def look(now: bregpath.Progress) -> bool:
+        seen.append((now.t, float(np.mean((y - X @ now.coef - now.intercept) ** 2))))
+        return False
+
+    trace_path(data.X[:60], data.y[:60], stop=look)
+    best, waited, due, end = np.inf, 0, 0.0, 0.0
+    for t, error in seen:
+        if t >= due and waited < 3:
+            due, end = t * every, t
+            best, waited = (error, 0) if error < best else (best, waited + 1)
+    assert waited == 3 and end < seen[-1][0]
+    for score in (None, lambda y, eta: np.mean((y - eta) ** 2)):
+        rule = StopWhenWorse(X, y, score=score, patience=3, every=every)
+        assert_allclose(trace_path(data.X[:60], data.y[:60], stop=rule).t[-1], end, rtol=1e-9)
+
+
 def test_stop_rule_is_not_used_up_by_a_path() -> None:
     data = bregpath.datasets.make_linear(120, 60, 5, snr=1.0, seed=3)
     rule = StopWhenWorse(data.X[60:], data.y[60:], patience=3)

@@ -287,3 +287,14 @@ def test_box_limits_inside_groups_are_the_minimiser(rng: np.random.Generator) ->
             step = 10.0 ** rng.uniform(-4, 0) * rng.normal(size=(5, 1))
             other = np.clip(best + step, lower[:, None] / kappa, upper[:, None] / kappa)
             assert objective(best) <= objective(other) + 1e-12
+
+
+@pytest.mark.parametrize("penalty", sorted(PENALTIES))
+def test_free_and_excluded_groups_with_box_limits(penalty: str, rng: np.random.Generator) -> None:
+    mirror = build_penalty(penalty, P, Q, **options(penalty), penalty_factor=factors(penalty), lower=-0.5, upper=0.25)
+    z = 3 * rng.normal(size=(P, Q))
+    b = mirror.primal(z, 10.0)
+    free, excluded = factors(penalty) == 0, np.isinf(factors(penalty))
+    assert_allclose(b[free], np.clip(10 * z[free], -0.5, 0.25))
+    assert_array_equal(b[excluded], 0.0)
+    assert b.min() == -0.5 and b.max() == 0.25

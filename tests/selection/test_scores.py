@@ -114,6 +114,14 @@ def test_errors_name_the_argument(scoring, error, message):
         make_scorers(scoring, as_loss("logistic"))
 
 
+def test_auc_is_of_two_classes():
+    loss = as_loss("multinomial")
+    loss.encode(np.arange(6) % 3, np.full(6, 1 / 6))
+    for other in (loss, as_loss("gaussian"), as_loss("poisson")):
+        with pytest.raises(ValueError, match='`scoring`="auc" needs loss="logistic"'):
+            make_scorers("auc", other)
+
+
 def test_scorers_of_estimators_are_refused():
     from sklearn.metrics import get_scorer
 
