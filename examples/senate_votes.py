@@ -13,7 +13,7 @@ Missing votes. There is no roll call at which everybody voted, so rows with gaps
   look a little more united than they are, and cannot bring them closer to each other.
 
 Roll calls on which all agree are kept: they belong to how the Senate votes. Senators with one and the same vote
-throughout would have to go, since their field is infinite.
+throughout are left out: they could have no edges.
 """
 
 from __future__ import annotations

@@ -32,8 +32,9 @@ class GaussianGraph(AbstractGraph):
     Parameters
     ----------
     loss : {"likelihood", "composite"}, default "likelihood"
-        :math:`\operatorname{tr}(S \Omega) - \log\det \Omega`, positive definite at every time; or the regressions of
-        every node on all others (pseudo-likelihood), without a determinant.
+        :math:`\operatorname{tr}(S \Omega) - \log\det \Omega`, which also works with fewer rows than nodes; or the
+        regressions of every node on all others (pseudo-likelihood). Both are positive definite at every time: where the
+        second would not be, its path ends.
     input : {"data", "covariance"}, default "data"
         What `fit` is given: rows, or a covariance matrix.
     n_samples : int, optional

@@ -47,7 +47,8 @@ class IsingGraph(DiscreteGraph):
         Couplings.
     fields_ : ndarray of shape (p,)
     levels_ : list of ndarray
-        The two labels of each node; the second counts as +1.
+        The two labels of each node; the second counts as +1. Where one only was seen, the other is that of another node
+        with the same label, or "(rare)"; such a node gets no edges, and a field as if half a row had the other.
     adjacency_, t_, path_, selection_, n_features_in_, feature_names_in_
         See `AbstractGraph`.
 

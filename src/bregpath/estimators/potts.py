@@ -48,7 +48,7 @@ class PottsGraph(DiscreteGraph):
     fields_ : ndarray of shape (sum of the numbers of states,)
         ``model().block(j, k)`` gives a block of couplings.
     levels_ : list of ndarray
-        Labels of each node, in the order of its states.
+        Labels of each node, in the order of its states. A node with one label only gets no edges.
     adjacency_, t_, path_, selection_, n_features_in_, feature_names_in_
         See `AbstractGraph`.
 
