@@ -94,6 +94,15 @@ def test_composite_path_ends_where_the_matrix_would_be_indefinite():
     assert_definite(late, X)
 
 
+def test_fixed_steps_end_there_too():
+    X = noise(12, 20, 0)
+    adaptive = GaussianGraph("composite").fit(X).path_
+    graph = GaussianGraph("composite", step=0.002).fit(X)
+    assert graph.path_.result is Result.INDEFINITE
+    assert abs(graph.path_.t[-1] - adaptive.t[-1]) < 0.02 * adaptive.t[-1]
+    assert_definite(graph, X)
+
+
 def test_the_end_is_saved(tmp_path):
     path = GaussianGraph("composite", n_times=10).fit(noise(12, 20, 0)).path_
     path.save(tmp_path / "path.npz")

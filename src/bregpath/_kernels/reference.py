@@ -195,6 +195,8 @@ def _fixed_step(system: System, knot: Knot) -> Knot:
     residual, value = problem.residual(eta), problem.value(eta)
     if not value <= knot.value + _rounding(knot):
         _refuse_unstable(system, knot)
+        if problem.loss.has_domain and np.isinf(value):
+            raise BoundaryError(f"the next step leaves the domain of the loss at t={knot.t:g}")
     return replace(
         knot,
         t=knot.t + h,
