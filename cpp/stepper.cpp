@@ -724,7 +724,7 @@ double Stepper::curvature_rate(std::vector<char> columns, int iterations, State&
     for (int l = 0; l < q_; ++l)
         for (size_t c = 0; c < index.size(); ++c) {
             double& v = v_[l * index.size() + c];
-            if (v == 0) v = (state.slope[size_t(l) * m_ + index[c]] < 0 ? -0.1 : 0.1) * largest;
+            if (v == 0) v = (state.z[size_t(l) * m_ + index[c]] < 0 ? -0.1 : 0.1) * largest;
         }
     std::vector<double>& v0 = at.alpha_direction;
     std::vector<double> g0(a_count_);

@@ -268,7 +268,9 @@ def _standardize(
             )
         return base, Units(np.zeros(p), np.ones(p), 1.0)
     center = mean if fit_intercept else np.zeros(p)
-    scale = np.where(deviation <= 1e-13 * np.abs(mean), 1.0, deviation)
+    # Without an intercept a constant column takes its place, and is measured by what it is.
+    size = np.abs(mean) if not fit_intercept else np.zeros(p)
+    scale = np.where(deviation <= 1e-13 * np.abs(mean), np.where(size > 0, size, 1.0), deviation)
     return StandardizedDesign(base, center, scale), Units(center, scale, 1.0)
 
 

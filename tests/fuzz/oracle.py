@@ -117,7 +117,8 @@ class Oracle:
         deviation = np.sqrt(self.w @ (X - mean) ** 2)
         constant = deviation <= 1e-13 * np.abs(mean)
         self.center = mean if fit_intercept and standardize else np.zeros(X.shape[1])
-        self.scale = np.where(constant, 1.0, deviation) if standardize else np.ones(X.shape[1])
+        size = np.where((mean == 0) | fit_intercept, 1.0, np.abs(mean))  # of a constant column
+        self.scale = np.where(constant, size, deviation) if standardize else np.ones(X.shape[1])
         self.unit = 1.0
         if standardize is True and self.loss in UNITS:
             self.unit = UNITS[self.loss](self.y - self.offset[:, 0], self.w)

@@ -481,9 +481,9 @@ def curvature_on(system: System, knot: Knot, columns: BoolArray, iterations: int
         eta = problem.predictor(block, knot.alpha, penalty.primal(knot.z[index], problem.kappa))
     v = knot.direction[index]
     # Columns that are new to the direction get a small share, or the iteration would never see them. Its sign is that
-    # of their slope: equal shares of all classes would have no curvature, and a column's sign would matter.
+    # of z: equal shares of all classes would have no curvature, and a column's sign would matter.
     size = max(float(np.max(np.abs(v), initial=0.0)), 1e-3)
-    v = np.where(v == 0, np.where(knot.slope[index] < 0, -0.1, 0.1) * size, v)
+    v = np.where(v == 0, np.where(knot.z[index] < 0, -0.1, 0.1) * size, v)
     v0, rate = knot.alpha_direction, 0.0
     for _ in range(iterations):
         norm = float(np.sqrt(np.sum(v * v) + np.sum(v0 * v0)))

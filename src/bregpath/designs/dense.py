@@ -113,7 +113,7 @@ def _moments(block: Array, w: Array) -> tuple[Array, Array]:
         variance = w @ (block - mean) ** 2
     deviation = np.sqrt(variance)
     extreme = beyond_squares(mean, variance)
-    size = np.max(np.abs(block[:, extreme]), axis=0, initial=0.0)
+    size = np.max(np.abs(block[np.ix_(w > 0, extreme)]), axis=0, initial=0.0)  # rows of weight 0 have no say
     extreme, size = extreme[size > 0], size[size > 0]
     if len(extreme):
         mean[extreme], deviation[extreme] = size * _moments(block[:, extreme] / size, w)

@@ -79,7 +79,7 @@ def _moments(X: Any, w: Array) -> tuple[Array, Array]:
         variance = sums(weights * (X.data - mean[owner]) ** 2) + zeros * mean * mean
     deviation = np.sqrt(variance)
     extreme = beyond_squares(mean, variance)
-    size = np.ravel(abs(X[:, extreme]).max(axis=0).toarray()).astype(float)
+    size = np.ravel(abs(X[w > 0][:, extreme]).max(axis=0).toarray()).astype(float)  # rows of weight 0 have no say
     extreme, size = extreme[size > 0], size[size > 0]
     if len(extreme):
         part = X[:, extreme].astype(np.float64)

@@ -77,7 +77,9 @@ class Problem:
 
 def null_model(problem: Problem, max_iter: int = 200) -> tuple[Array, Array]:
     """Intercept and free coefficients that minimise the loss while all others are zero, by damped Newton steps."""
-    free = np.flatnonzero(problem.penalty.free)
+    penalty = problem.penalty
+    # A constant column inside a free group is held at zero.
+    free = np.flatnonzero(penalty.free & np.any((penalty.lower < 0) | (penalty.upper > 0), axis=1))
     block = problem.design.columns(free)
     full = np.zeros(problem.beta_shape)
     q = problem.n_alpha

@@ -12,6 +12,8 @@ from bregpath.penalties import AbstractPenalty
 
 __all__ = ["Chunk", "Trajectory"]
 
+VISIBLE = 1e-7  # of the loss: a fall or rise that counts
+
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
@@ -138,7 +140,8 @@ class Trajectory:
         Along the cubic the loss has the values and slopes at the knots that it has along the exact path, but a step may
         be longer than a transient at its start or end, and following that for the whole step leads astray. The cubic
         of the loss itself falls all the way if ``h |(l0', l1')| <= 3 (l0 - l1)`` (Fritsch & Carlson, SIAM J. Numer.
-        Anal. 17 (1980) 238-246).
+        Anal. 17 (1980) 238-246). Columns that enter or leave in the step bend the loss, not its dual variable, and do
+        not count. Whole sixteenths: rounding of the loss must not be seen in the path.
         """
         trust = np.ones(len(steps.t))
         if self.degree == 1:
@@ -147,10 +150,13 @@ class Trajectory:
         penalty, z, slope = self.penalty.take(np.array(order, dtype=int)), steps.z[:, kept], steps.slope[:, kept]
         moment = 1e-6 * np.append(h, h[-1])[:, None, None]
         moved = penalty.primal(z + moment * slope, self.kappa) - penalty.primal(z - moment * slope, self.kappa)
-        speed = np.sum(moved / (2 * moment) * slope, axis=(1, 2)) + np.sum(steps.alpha_slope**2, axis=1) / self.kappa
-        expected = h * np.hypot(speed[:-1], speed[1:])
-        steep = expected > 3 * fall
-        trust[:-1][steep] = 3 * np.maximum(fall[steep], 0.0) / expected[steep]
+        speed, active = moved / (2 * moment) * slope, penalty.entry(z) < 0
+        stays = active[:-1] & active[1:]
+        ends = [np.sum(part * stays, axis=(1, 2)) for part in (speed[:-1], speed[1:])]
+        intercepts = np.sum(steps.alpha_slope**2, axis=1) / self.kappa
+        expected = h * np.hypot(ends[0] + intercepts[:-1], ends[1] + intercepts[1:])
+        steep = (expected > 3 * fall) & (expected > VISIBLE * np.abs(steps.value[:-1]))
+        trust[:-1][steep] = np.floor(16 * 3 * np.maximum(fall[steep], 0.0) / expected[steep]) / 16
         return trust
 
     def _between(self, ends: Array, slopes: Array, h: Array | float, theta: Array | float) -> Array:
