@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kRateShare = 0.05, kEntryShare = 0.05, kFreezeGrowth = 1.2, kSafety = 0.8, kRateMargin = 1.15;
-constexpr double kRounding = 1e-12, kNoise = 1e-6, kMinProgress = 3e-5;
+constexpr double kRounding = 1e-12, kNoise = 1e-6, kMinProgress = 3e-5, kSeen = 1e-300;
 constexpr long kEntryFloor = 500;
 constexpr int kMaxStages = 500, kRateSteps = 5, kBisections = 60, kMaxAttempts = 200;
 
@@ -753,7 +753,10 @@ double Stepper::curvature_rate(std::vector<char> columns, int iterations, State&
     }
     std::fill(at.direction.begin(), at.direction.end(), 0.0);
     for (int l = 0; l < q_; ++l)
-        for (size_t c = 0; c < index.size(); ++c) at.direction[size_t(l) * m_ + index[c]] = v_[l * index.size() + c];
+        for (size_t c = 0; c < index.size(); ++c) {
+            const double v = v_[l * index.size() + c];
+            at.direction[size_t(l) * m_ + index[c]] = v == 0 ? kSeen : v;
+        }
     return std::max(rate, 1e-12);
 }
 

@@ -52,6 +52,7 @@ ENTRY_FLOOR = 500  # ... beyond so many: the farther a step looks ahead, the les
 FREEZE_GROWTH = 1.2  # of t, for which the curvature of linear stages is kept
 MAX_ATTEMPTS = 200  # at one step
 MIN_PROGRESS = 3e-5  # of t in a step with all stages: below it a path would take hours
+SEEN = 1e-300  # direction of a column without curvature: not new, and nothing else
 ROUNDING = 1e-12  # a rise of the loss below this fraction of it is rounding ...
 NOISE = 1e-6  # ... and one below this, if a shorter step does not lessen it fourfold
 INSIDE = (0.25, 0.5, 0.75)  # of a step: where a loss that is not finite everywhere is looked at
@@ -500,5 +501,5 @@ def curvature_on(system: System, knot: Knot, columns: BoolArray, iterations: int
             largest = float(np.max(np.abs(v), initial=0.0))
             v0 = np.copysign(np.maximum(np.abs(v0), 0.1 * largest), np.where(np.abs(v0) > 1e-6 * largest, v0, 1.0))
     direction = np.zeros_like(knot.direction)
-    direction[index] = v
+    direction[index] = np.where(v == 0, SEEN, v)
     return direction, v0, max(rate, 1e-12)
