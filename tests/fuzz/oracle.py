@@ -22,10 +22,10 @@ from scipy.optimize import brentq
 __all__ = ["NotUniqueError", "Oracle"]
 
 Array = np.ndarray
-RTOL, ATOL = 1e-9, 1e-11
+RTOL, ATOL = 1e-11, 1e-13
 SHORTEST = 1e-9  # stretch, relative to t: rounding must not end it where it began (speeds have kinks, not jumps)
 HUBER_BEND = 1.345
-FLOOR = 1e-6  # of kappa: smaller coefficients do not measure an error
+FLOOR = 1e-5  # of kappa: smaller coefficients, just after the first entry, do not measure an error: thresholds round
 
 
 class NotUniqueError(Exception):
@@ -312,8 +312,8 @@ class Oracle:
     def error(self, path: Any) -> Array:
         """Error of the coefficients at the times of a path: as ``tol`` means it, relative to the largest at that time.
 
-        Both in the units in which the path is integrated (standard deviations), and coefficients below a millionth of
-        kappa count as that.
+        Both in the units in which the path is integrated (standard deviations), and coefficients below
+        1e-5 kappa count as that.
         """
         return self.difference(path.coef, self.solve(path.t)[1])
 
