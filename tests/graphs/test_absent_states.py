@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -48,7 +50,7 @@ def test_the_field_of_a_constant_spin_is_that_of_half_a_row():
     assert_allclose(graph.path_.intercept[:, 2], np.log(2 * len(X)), rtol=1e-9)  # held
     assert graph.levels_[2].tolist() == [-1, 1]
     assert np.isfinite(graph.score(with_constant(ising_data(), -1)))
-    assert set(graph.sample(50, seed=0)[:, 2].tolist()) == {1}
+    assert np.mean(graph.sample(1000, seed=0)[:, 2] == 1) > 0.97
 
 
 def test_labels_of_constant_nodes():
@@ -94,26 +96,32 @@ def test_saved_and_loaded(tmp_path):
     assert path.layout.levels[2].tolist() == ["z", RARE]
 
 
-def test_models_of_the_paper():
-    """Grids of strong couplings, whose spins hardly ever turn."""
-    found = 0
+def check_grids(N: int, n: int) -> int:
+    """Learn 20 grids of strong couplings, whose spins hardly ever turn; the number of those with at most one turn."""
+    hard = 0
     for seed in range(20):
-        data = bregpath.datasets.make_ising_grid(6, 1.25, 500, seed)
-        varies = np.ptp(data.X, axis=0) > 0
-        if varies.all():
-            graph = IsingGraph(max_sparsity=0.2).fit(data.X)
-        else:
-            with pytest.warns(UserWarning, match=ONE_LABEL):
-                graph = IsingGraph(max_sparsity=0.2).fit(data.X)
-            found += 1
-        assert_array_equal(graph.adjacency_[~varies], False)
-        assert np.isfinite(graph.path_.deviance).all()
-        up = np.sum(data.X > 0, axis=0)
-        if np.minimum(up, len(data.X) - up).min() == 1:  # of which some fold has none
-            folds = IsingGraph(stop="cv", max_sparsity=0.1, n_times=20)
-            assert np.isfinite(folds.fit(data.X).selection_.fold_scores).all()
-            found += 1
-    assert found
+        X = bregpath.datasets.make_ising_grid(N, 1.25, n, seed).X
+        up = np.sum(X > 0, axis=0)
+        rarest = np.minimum(up, n - up)
+        hard += rarest.min() <= 1
+        for rule in ("ebic", "cv") if rarest.min() <= 1 else ("ebic",):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                graph = IsingGraph(stop=rule, max_sparsity=0.1, n_times=20).fit(X)
+            assert [ONE_LABEL in str(warning.message) for warning in caught] == [True] * int(rarest.min() == 0)
+            assert_array_equal(graph.adjacency_[rarest == 0], False)
+            assert np.isfinite(graph.path_.deviance).all()
+            assert np.isfinite(graph.selection_.mean).all()
+    return hard
+
+
+def test_grids_of_few_rows():
+    assert check_grids(4, 60) > 0
+
+
+@pytest.mark.slow
+def test_grids_of_the_paper():
+    assert check_grids(6, 500) > 0
 
 
 # --- states that some rows lack ---------------------------------------------------------------------------------------
