@@ -289,7 +289,7 @@ def test_names_of_bytes(paths: dict[str, bregpath.Path], tmp_path: pathlib.Path)
 
 
 def test_no_folder(paths: dict[str, bregpath.Path], tmp_path: pathlib.Path) -> None:
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match=r"nowhere.path\.npz"):
         paths["plain"].save(tmp_path / "nowhere" / "path.npz")
     with pytest.raises(IsADirectoryError):
         paths["plain"].save(tmp_path)

@@ -52,9 +52,11 @@ def write_whole(file: str | PathLike[str], write: Callable[[BinaryIO], None]) ->
         if mode is not None:
             os.chmod(draft, mode)
         os.replace(draft, target)
-    except BaseException:
+    except BaseException as error:
         if os.path.exists(draft):
             os.unlink(draft)
+        if isinstance(error, OSError) and error.filename == draft:
+            error.filename = os.fsdecode(file)  # the name the user knows
         raise
 
 
