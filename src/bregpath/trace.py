@@ -31,8 +31,8 @@ PathType = TypeVar("PathType", bound=Path)
 
 # Beyond this share of the deviance coefficients only grow; glmnet stops here as well.
 SATURATION = 0.999
-# At the start of a path coefficients are measured against 1e-6 kappa, and z has 16 digits.
-MIN_TOL = 1e-9
+# Below it rounding hides the share of the error that is allowed to a step at the start, where coefficients are small.
+MIN_TOL = 1e-7
 # A path that stalls before t has grown by this share has not begun.
 MIN_START = 1e-6
 

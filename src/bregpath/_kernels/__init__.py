@@ -10,6 +10,7 @@ from types import ModuleType
 
 from bregpath._kernels import reference
 from bregpath._kernels.reference import (
+    NOISE,
     BoundaryError,
     Knot,
     StepError,
@@ -22,6 +23,7 @@ from bregpath._kernels.reference import (
 from bregpath._typing import Array
 
 __all__ = [
+    "NOISE",
     "BoundaryError",
     "Knot",
     "StepError",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bregpath import _kernels
-from bregpath._kernels import Knot, Steps, System
+from bregpath._kernels import Knot, StepError, Steps, System
 from bregpath._typing import Array
 from bregpath.flow.problem import Problem, null_model
 from bregpath.flow.screening import LazyDual
@@ -27,6 +27,7 @@ class State:
     knot: Knot
     working: WorkingSet
     system: System
+    lowest: float  # loss so far
 
     def copy(self) -> State:
         """The same state to go on from independently: a compiled stepper has a memory of its own."""
@@ -101,7 +102,7 @@ class GLBI:
             knot = replace(knot, frozen=np.zeros_like(residual))  # at time 0: the first step takes it anew
         if self.step is None and not self.at_rest:
             knot = replace(knot, h=min(_kernels.first_step(system, knot), 0.1 * begin))
-        return State(knot, working, system)
+        return State(knot, working, system, knot.value)
 
     def advance(self, state: State, until: float, is_watched: bool = False) -> tuple[Steps, State]:
         """A block of steps, proved not to miss an entry, and the state after it.
@@ -124,7 +125,7 @@ class GLBI:
                 knot = self._enlarge(knot, working, new)
                 system = self._assemble(working)
             if certain:
-                return steps, State(knot, working, system)
+                return steps, State(knot, working, system, self._lowest(state, steps))
             if steps.interrupted:
                 raise KeyboardInterrupt
 
@@ -135,6 +136,13 @@ class GLBI:
         position[state.working.columns] = np.arange(len(state.working.columns))
         inside[:, position[columns]] = beta
         return _kernels.values(state.system, alpha, inside)
+
+    def _lowest(self, state: State, steps: Steps) -> float:
+        """Lowest loss so far. A rise that rounding explains is allowed to a step, but not that many of them add up."""
+        lowest = min(state.lowest, float(np.min(steps.value)))
+        if self.step is None and steps.value[-1] > lowest + 2 * _kernels.NOISE * (abs(lowest) + 1e-3):
+            raise StepError(f"the loss rises at t={steps.t[0]:g}")
+        return lowest
 
     def _enlarge(self, knot: Knot, working: WorkingSet, new: Array) -> Knot:
         """Add columns to the working set; what they are at a knot follows from R and the residual alone."""
