@@ -65,7 +65,7 @@ def case(request, monkeypatch):
     return request.param
 
 
-def interrupt_every(stride: int, case: str) -> None:
+def assert_any_line_may_be_interrupted(stride: int, case: str) -> None:
     """Interrupt a short path before every ``stride``-th line; each time a beginning of it is left, and goes on."""
     trace = tracer(case, t_ratio=3.0)
     whole = trace()
@@ -88,15 +88,15 @@ def interrupt_every(stride: int, case: str) -> None:
 
 
 def test_interrupt_at_any_line(case):
-    interrupt_every(211 if case == "gaussian-graph" else 31, case)  # the steps of graphs of numbers are in Python, too
+    assert_any_line_may_be_interrupted(211 if case == "gaussian-graph" else 31, case)  # the steps of graphs of numbers are in Python, too
 
 
 @pytest.mark.slow
 def test_interrupt_at_every_line(case):
-    interrupt_every(1, case)
+    assert_any_line_may_be_interrupted(1, case)
 
 
-def interrupt_often(case: str, count: int) -> None:
+def assert_any_moment_may_be_interrupted(case: str, count: int) -> None:
     rng = np.random.default_rng([count, *case.encode()])
     trace = tracer(case, t_ratio=20.0)
     trace()  # what is slow for the first time only
@@ -107,13 +107,13 @@ def interrupt_often(case: str, count: int) -> None:
 
 @needs_timer
 def test_interrupt_at_a_random_moment(case):
-    interrupt_often(case, 20)
+    assert_any_moment_may_be_interrupted(case, 20)
 
 
 @needs_timer
 @pytest.mark.slow
 def test_interrupt_at_many_random_moments(case):
-    interrupt_often(case, 500)
+    assert_any_moment_may_be_interrupted(case, 500)
 
 
 @needs_timer
