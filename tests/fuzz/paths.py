@@ -159,7 +159,7 @@ def some_times(rng: np.random.Generator, oracle: Oracle) -> Array:
 
 
 def assert_same(path: bregpath.Path, other: bregpath.Path, what: str) -> None:
-    """Equal in units of the integration, to 1e-7 of the largest coefficient: nearly collinear columns amplify rounding."""
+    """Equal in units of the integration, to 1e-7 of the largest coefficient (collinear columns amplify rounding)."""
     assert path.result is other.result, f"{what}: {path.result.name}, not {other.result.name}"
     assert_allclose(path.t, other.t, rtol=1e-9, err_msg=what)
     inside = (other.units.scale / other.units.y_unit)[:, None]
