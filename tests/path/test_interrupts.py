@@ -88,7 +88,7 @@ def assert_any_line_may_be_interrupted(stride: int, case: str) -> None:
 
 
 def test_interrupt_at_any_line(case):
-    assert_any_line_may_be_interrupted(211 if case == "gaussian-graph" else 31, case)  # the steps of graphs of numbers are in Python, too
+    assert_any_line_may_be_interrupted(211 if case == "gaussian-graph" else 31, case)
 
 
 @pytest.mark.slow
