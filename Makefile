@@ -47,7 +47,8 @@ test: lint $(VENV)/.deps-test  ## lint, then all tests and doctests, with the co
 	$(if $(PYTEST_ARGS),,$(MAKE) test-oldest)
 
 # The core: where another NumPy or SciPy would show.
-OLDEST_TESTS := tests/path tests/kernels tests/test_golden.py tests/test_import.py tests/estimators tests/test_frames.py
+OLDEST_TESTS := tests/path tests/kernels/test_compiled.py tests/test_golden.py tests/test_import.py tests/estimators \
+	tests/test_frames.py --ignore=tests/path/test_symmetries.py
 test-oldest: $(OLDEST)/.installed  ## the core's tests with the oldest dependencies that pyproject.toml allows
 	$(OLDEST)/bin/python -m pytest -n $(JOBS) $(OLDEST_TESTS) $(PYTEST_ARGS)
 
