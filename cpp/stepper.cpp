@@ -719,16 +719,27 @@ double Stepper::curvature_rate(std::vector<char> columns, int iterations, State&
     const size_t size = index.size() * q_;
     if (!gram_.matrix && !linear_) rows_->bend_at(state.eta.data());  // else the frozen curvature is that of the stages
     gather(index, at.direction, v_);
-    double largest = 1e-3, rate = 0;
-    for (size_t i = 0; i < size; ++i) largest = std::max(largest, std::abs(v_[i]));
-    for (int l = 0; l < q_; ++l)
-        for (size_t c = 0; c < index.size(); ++c) {
-            double& v = v_[l * index.size() + c];
-            if (v == 0) v = (state.z[size_t(l) * m_ + index[c]] < 0 ? -0.1 : 0.1) * largest;
-        }
+    gather(index, state.z, g_);
+    double largest = 1e-3, largest_z = 0, rate = 0;
+    for (size_t i = 0; i < size; ++i) {
+        largest = std::max(largest, std::abs(v_[i]));
+        largest_z = std::max(largest_z, std::abs(g_[i]));
+    }
+    for (size_t i = 0; i < size; ++i)
+        if (v_[i] == 0) v_[i] = 0.1 * largest * (largest_z > 0 ? g_[i] / largest_z : 1.0);
     std::vector<double>& v0 = at.alpha_direction;
     std::vector<double> g0(a_count_);
+    std::vector<char> is_sure(a_count_);
+    for (int l = 0; l < a_count_; ++l) is_sure[l] = v0[l] != 0;
     for (int k = 0; k < iterations; ++k) {
+        if (k > 0 && intercept_) {  // intercepts too get a share, with the sign that the product gave them, if it did
+            largest = 0;
+            for (size_t i = 0; i < size; ++i) largest = std::max(largest, std::abs(v_[i]));
+            for (int l = 0; l < a_count_; ++l) {
+                is_sure[l] = std::abs(v0[l]) > 1e-6 * largest;
+                v0[l] = std::copysign(std::max(std::abs(v0[l]), 0.1 * largest), is_sure[l] ? v0[l] : 1.0);
+            }
+        }
         const double norm = std::sqrt(norm2(v_, size) + norm2(v0, a_count_));
         if (!(norm > 0)) break;
         pause(double(rows_->size) * (index.size() + 1));
@@ -745,12 +756,9 @@ double Stepper::curvature_rate(std::vector<char> columns, int iterations, State&
         std::copy_n(g_.begin(), size, v_.begin());
         for (int l = 0; l < a_count_; ++l) v0[l] = intercept_ ? g0[l] : 0.0;
         rate = std::sqrt(norm2(v_, size) + norm2(v0, a_count_));
-        // The intercept too keeps a small share, with the sign that the product gave it, unless that is rounding.
-        largest = 0;
-        for (size_t i = 0; i < size; ++i) largest = std::max(largest, std::abs(v_[i]));
-        for (int l = 0; intercept_ && l < a_count_; ++l)
-            v0[l] = std::copysign(std::max(std::abs(v0[l]), 0.1 * largest), std::abs(v0[l]) > 1e-6 * largest ? v0[l] : 1.0);
     }
+    for (int l = 0; l < a_count_; ++l)
+        if (!is_sure[l]) v0[l] = 0;
     std::fill(at.direction.begin(), at.direction.end(), 0.0);
     for (int l = 0; l < q_; ++l)
         for (size_t c = 0; c < index.size(); ++c) {

@@ -481,12 +481,19 @@ def curvature_on(system: System, knot: Knot, columns: BoolArray, iterations: int
     if knot.frozen_t == 0:
         eta = problem.predictor(block, knot.alpha, penalty.primal(knot.z[index], problem.kappa))
     v = knot.direction[index]
-    # Columns that are new to the direction get a small share, or the iteration would never see them. Its sign is that
-    # of z: equal shares of all classes would have no curvature, and a column's sign would matter.
+    # Columns that are new to the direction get a small share, or the iteration would never see them, in proportion to
+    # z: equal shares of all classes would have no curvature, and the sign of a column must not matter.
     size = max(float(np.max(np.abs(v), initial=0.0)), 1e-3)
-    v = np.where(v == 0, np.where(knot.z[index] < 0, -0.1, 0.1) * size, v)
+    largest_z = float(np.max(np.abs(knot.z[index]), initial=0.0))
+    v = np.where(v == 0, 0.1 * size * (knot.z[index] / largest_z if largest_z > 0 else 1.0), v)
     v0, rate = knot.alpha_direction, 0.0
-    for _ in range(iterations):
+    is_sure = v0 != 0
+    for iteration in range(iterations):
+        if iteration > 0 and problem.fit_intercept:
+            # So do intercepts. The product tells their signs; where it does not, any will do, but not for long.
+            largest = float(np.max(np.abs(v), initial=0.0))
+            is_sure = np.abs(v0) > 1e-6 * largest
+            v0 = np.copysign(np.maximum(np.abs(v0), 0.1 * largest), np.where(is_sure, v0, 1.0))
         norm = float(np.sqrt(np.sum(v * v) + np.sum(v0 * v0)))
         if not norm > 0:
             break
@@ -495,11 +502,6 @@ def curvature_on(system: System, knot: Knot, columns: BoolArray, iterations: int
         v = block.rmatvec(bent)
         v0 = problem.alpha_gradient(bent)
         rate = float(np.sqrt(np.sum(v * v) + np.sum(v0 * v0)))
-        # The intercept too keeps a small share. The product tells its sign, unless it is rounding: then any will do,
-        # the same for all classes.
-        if problem.fit_intercept:
-            largest = float(np.max(np.abs(v), initial=0.0))
-            v0 = np.copysign(np.maximum(np.abs(v0), 0.1 * largest), np.where(np.abs(v0) > 1e-6 * largest, v0, 1.0))
     direction = np.zeros_like(knot.direction)
     direction[index] = np.where(v == 0, SEEN, v)
-    return direction, v0, max(rate, 1e-12)
+    return direction, np.where(is_sure, v0, 0.0), max(rate, 1e-12)
