@@ -84,7 +84,7 @@ def test_the_null_model_of_spread_offsets(loss: str, spread: float) -> None:
     """The derivative by the intercept rises with it: its root is the null model."""
     X, y = make_data(loss, n=N, p=P)
     offset = make_offset(loss, spread)
-    path = trace_path(X, y, loss=loss, offset=offset, **OPTIONS)
+    path = trace_path(X, y, loss=loss, offset=offset, t_ratio=1.1, n_times=2)
     model, coded, w = encoded(loss, y)
     root = brentq(lambda a: model.gradient(a + offset, coded, w).sum(), -5 * spread - 9, 3 * spread + 9, xtol=1e-12)
     at_root, found = (model.value(a + offset, coded, w) for a in (root, path.intercept[0]))
@@ -96,7 +96,7 @@ def test_the_null_model_of_spread_offsets(loss: str, spread: float) -> None:
 def test_the_null_model_with_free_columns_and_spread_offsets(loss: str, spread: float) -> None:
     X, y = make_data(loss, n=N, p=P)
     offset = make_offset(loss, spread)
-    path = trace_path(X, y, loss=loss, offset=offset, penalty_factor=[0, 0, 1, 1, 1, 1], **OPTIONS)
+    path = trace_path(X, y, loss=loss, offset=offset, penalty_factor=[0, 0, 1, 1, 1, 1], t_ratio=1.1, n_times=2)
     model, coded, w = encoded(loss, y)
     eta = X @ path.coef[0] + path.intercept[0] + offset
     unit = path.units.y_unit  # of the threshold of the Huber loss too
@@ -107,9 +107,9 @@ def test_the_null_model_with_free_columns_and_spread_offsets(loss: str, spread: 
 
 def test_free_columns_of_unequal_scale() -> None:
     X, y = make_data("logistic", n=N, p=P)
-    options = {"loss": "logistic", "penalty_factor": [0, 0, 1, 1, 1, 1], "standardize": False, **OPTIONS}
-    reference, scale = trace_path(X, y, **options), np.array([1e-8, 1e3, 1, 1, 1, 1])
-    path = trace_path(X * scale, y, **options)
+    options = {"loss": "logistic", "penalty_factor": [0, 0, 1, 1, 1, 1], "standardize": False, "n_times": 2}
+    reference, scale = trace_path(X, y, t_ratio=1.0001, **options), np.array([1e-8, 1e3, 1, 1, 1, 1])
+    path = trace_path(X * scale, y, t_ratio=1.0001, **options)
     assert_allclose(path.coef[0] * scale, reference.coef[0], rtol=1e-6)
     assert_allclose(path.t[0], reference.t[0], rtol=1e-6)
 
