@@ -103,22 +103,12 @@ def null_model(problem: Problem, max_iter: int = 200) -> tuple[Array, Array]:
             break
         noise = 1e-13 * float(np.abs(residual).sum()) + 1e-15 * problem.loss.response_size(problem.y, problem.w)
         step = newton.direction(eta, gradient, noise)
-        length, descent = newton.reach(step), float(gradient @ step)
-        share = 1.0
-        for _ in range(MAX_SHORTER):
-            trial = alpha - share * step[:q], beta - share * step[q:].reshape(beta.shape)
-            with np.errstate(over="ignore", invalid="ignore"):  # of a trial that is far too long
-                eta = problem.predictor(block, *trial)
-                new = problem.value(eta)
-            if new <= value - 1e-4 * share * descent + rounding:
-                break
-            # Where the loss is flat a Newton step may be any number of orders too long.
-            far = share * length
-            share = 4 * np.sqrt(far) / length if far > 64 else share / 2
-        else:
+        step, eta, new = newton.shorten(step, (alpha, beta), value, float(gradient @ step), rounding)
+        if not step.any():
             break
-        done = share * np.max(np.abs(step)) <= 1e-15 * (1 + np.max(np.abs(alpha)))
-        (alpha, beta), value, change = trial, new, abs(new - value)
+        alpha, beta = newton.moved((alpha, beta), step)
+        done = np.max(np.abs(step)) <= 1e-15 * (1 + np.max(np.abs(alpha)))
+        value, change = new, abs(new - value)
         if done:
             break
     else:
@@ -155,6 +145,26 @@ class _Newton:
     def reach(self, step: Array) -> float:
         """How far a step moves the predictor."""
         return float(np.max(np.abs(self._spread(step)), initial=0.0))
+
+    def moved(self, point: tuple[Array, Array], step: Array) -> tuple[Array, Array]:
+        """Alpha and coefficients after a step."""
+        q = self.problem.n_alpha
+        return point[0] - step[:q], point[1] - step[q:].reshape(self.shape)
+
+    def shorten(
+        self, step: Array, point: tuple[Array, Array], value: float, descent: float, rounding: float
+    ) -> tuple[Array, Array, float]:
+        """A part of a step that lowers the loss, predictor and loss at its end; a step of zero if there is none."""
+        reach, share = self.reach(step), 1.0
+        for _ in range(MAX_SHORTER):
+            with np.errstate(over="ignore", invalid="ignore"):  # of a trial that is far too long
+                eta = self.problem.predictor(self.block, *self.moved(point, share * step))
+                new = self.problem.value(eta)
+            if new <= value - 1e-4 * share * descent + rounding:
+                return share * step, eta, new
+            # Where the loss is flat a Newton step may be any number of orders too long.
+            share = 4 * np.sqrt(share * reach) / reach if share * reach > 64 else share / 2
+        return 0 * step, eta, new
 
     def _spread(self, step: Array) -> Array:
         q, problem = self.problem.n_alpha, self.problem
