@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
@@ -34,22 +35,25 @@ def ctrl_c_after(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-@contextmanager
-def ctrl_c_at_line(k: int, *modules: str) -> Iterator[list[str]]:
-    """KeyboardInterrupt before the k-th line that is run in some modules (names, with what lies under them).
+@dataclass
+class Lines:
+    """How many lines were run, and where the interrupt came, once it has."""
 
-    Yields a list that holds the place of the interrupt once it has come.
-    """
-    place: list[str] = []
-    count = 0
+    count: int = 0
+    place: str = ""
+
+
+@contextmanager
+def ctrl_c_at_line(k: int | None, *modules: str) -> Iterator[Lines]:
+    """KeyboardInterrupt before the k-th line (None: never) that is run in some modules and what lies under them."""
+    lines = Lines()
 
     def on_line(frame: FrameType, event: str, _: Any) -> Any:
-        nonlocal count
         if event in ("line", "return"):
-            count += 1
-            if count == k:
+            lines.count += 1
+            if lines.count == k:
                 sys.settrace(None)
-                place.append(f"{frame.f_globals['__name__']}:{frame.f_lineno}")
+                lines.place = f"{frame.f_globals['__name__']}:{frame.f_lineno}"
                 raise KeyboardInterrupt
         return on_line
 
@@ -60,7 +64,7 @@ def ctrl_c_at_line(k: int, *modules: str) -> Iterator[list[str]]:
     before = sys.gettrace()
     sys.settrace(on_call)
     try:
-        yield place
+        yield lines
     finally:
         sys.settrace(before)
 

@@ -61,7 +61,7 @@ def test_interrupt_is_raised_whenever_it_comes(call):
     """Also when the path it came to has a valid part: the last path is interrupted inside, too."""
     k, came = 3, 0
     while True:
-        with ctrl_c_at_line(k, "bregpath.flow.integrate") as place:
+        with ctrl_c_at_line(k, "bregpath.flow.integrate") as lines:
             try:
                 call()
             except KeyboardInterrupt:
@@ -69,25 +69,25 @@ def test_interrupt_is_raised_whenever_it_comes(call):
             else:
                 break
         k = int(1.5 * k) + 4
-    assert not place, f"swallowed at {place}"
+    assert not lines.place, f"swallowed at {lines.place}"
     assert came >= 3
     assert _interrupts.keeps_parts()
 
 
 def test_paths_of_a_selection_keep_their_parts_later():
     whole = bregpath.cross_validate(X, Y, **FIT).path
-    with ctrl_c_at_line(20, "bregpath.flow.integrate") as place:
+    with ctrl_c_at_line(20, "bregpath.flow.integrate") as lines:
         path = whole.extend(10 * whole.t[-1])
-    assert place and path.result is Result.INTERRUPTED
+    assert lines.place and path.result is Result.INTERRUPTED
 
 
 @pytest.mark.parametrize("stop", ["cv", "bic", "2.0", "500.0"])
 def test_command_line(stop, tmp_path, capsys):
     file = tmp_path / "data.csv"
     np.savetxt(file, np.column_stack([X, Y]), delimiter=",", header="a,b,c,d,e,f,g,h,y", comments="")
-    with ctrl_c_at_line(40, "bregpath.flow.integrate") as place:
+    with ctrl_c_at_line(40, "bregpath.flow.integrate") as lines:
         code = main(["fit", str(file), "--target", "y", "--stop", stop])
-    assert place and code == 130
+    assert lines.place and code == 130
     assert "interrupted" in capsys.readouterr().err
 
 
