@@ -176,8 +176,8 @@ def _read_path(stream: BinaryIO) -> Path:
             f"has version {version} of the path format; bregpath {__version__} reads versions {READABLE[0]} to "
             f"{READABLE[-1]}. Load it with {header.get('written_by')}, which wrote it."
         )
-    if version == 1:  # slopes were trusted
-        arrays.setdefault("chunk_trust", np.ones(len(arrays["chunk_t"])))
+    if version == 1:  # the loss was not kept; where it falls that fast, slopes are trusted, as they were then
+        arrays.setdefault("chunk_value", -1e200 * np.arange(len(arrays["chunk_t"])))
     path = _assemble(header, arrays)
     check_path(path)
     if version > 1 or "digest" in header:
@@ -244,7 +244,7 @@ def _unpack_chunks(arrays: dict[str, Array], n_alpha: int, n_outputs: int) -> li
     taken = {f.name: 0 for f in fields(Chunk)}
     chunks = []
     for knots, columns in arrays["chunk_shapes"].tolist():
-        per_knot: dict[str, tuple[int, ...]] = {"t": (), "trust": (), "alpha": (n_alpha,), "alpha_slope": (n_alpha,)}
+        per_knot: dict[str, tuple[int, ...]] = {"t": (), "value": (), "alpha": (n_alpha,), "alpha_slope": (n_alpha,)}
         per_knot |= {"z": (columns, n_outputs), "slope": (columns, n_outputs)}
         pieces = {}
         for name, shape in per_knot.items():

@@ -65,8 +65,6 @@ def check_arrays(arrays: Mapping[str, Array], extra: set[str]) -> None:
         require(np.array_equal(labels, np.arange(len(labels))), "`groups` that are not numbered from 0")
     for name, width in (("events", 4), ("located", 3), ("chunk_shapes", 2)):
         require(arrays[name].shape[1] == width, f"`{name}` of shape {arrays[name].shape}")
-    trust = arrays["chunk_trust"]
-    require((0 <= trust).all() and (trust <= 1).all(), "shares `chunk_trust` outside of [0, 1]")
     _check_cuts(arrays)
 
 
@@ -76,7 +74,7 @@ def _check_cuts(arrays: Mapping[str, Array]) -> None:
     require((shapes[:, 0] >= 2).all() and (shapes[:, 1] >= 0).all(), "chunks of fewer than two knots, or of no size")
     cells = sum(knots * columns for knots, columns in shapes.tolist())  # of Python, which does not overflow
     knots, n_alpha = sum(shapes[:, 0].tolist()), len(arrays["alpha_null"])
-    sizes = {"t": knots, "trust": knots, "alpha": knots * n_alpha, "alpha_slope": knots * n_alpha}
+    sizes = {"t": knots, "value": knots, "alpha": knots * n_alpha, "alpha_slope": knots * n_alpha}
     sizes |= {"z": cells * q, "slope": cells * q}
     for name, size in sizes.items():
         found = len(arrays[f"chunk_{name}"])

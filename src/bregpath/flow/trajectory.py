@@ -24,7 +24,7 @@ class Chunk:
     alpha_slope: Array  # (d, q)
     z: Array  # (d, c, q) for the first c columns of the trajectory's order
     slope: Array  # (d, c, q)
-    trust: Array  # (d,) share of the slopes that counts in the step after a knot
+    value: Array  # (d,) loss
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +89,7 @@ class Trajectory:
             alpha_slope=steps.alpha_slope,
             z=steps.z[:, kept],
             slope=steps.slope[:, kept],
-            trust=self._trust(order, kept, steps),
+            value=steps.value,
         )
         longer = replace(
             self,
@@ -125,7 +125,7 @@ class Trajectory:
             chunk, here = self.chunks[index], np.flatnonzero(holder == index)
             row = np.clip(np.searchsorted(chunk.t, times[here]) - 1, 0, len(chunk.t) - 2)
             h = chunk.t[row + 1] - chunk.t[row]
-            theta, reach = (times[here] - chunk.t[row]) / h, chunk.trust[row] * h
+            theta, reach = (times[here] - chunk.t[row]) / h, self._trust(chunk, row) * h
             both = np.stack([row, row + 1])
             alpha[here] = self._between(chunk.alpha[both], chunk.alpha_slope[both], reach[:, None], theta[:, None])
             reach, theta = reach[:, None, None], theta[:, None, None]
@@ -134,8 +134,8 @@ class Trajectory:
         beta[moved] = penalty.primal(z[moved], self.kappa)
         return alpha, columns, beta
 
-    def _trust(self, order: list[int], kept: IntArray, steps: Steps) -> Array:
-        """Share of the slopes with which the loss falls all the way between two knots.
+    def _trust(self, chunk: Chunk, row: IntArray) -> Array:
+        """Share of the slopes with which the loss falls all the way in the steps that begin at some knots of a chunk.
 
         Along the cubic the loss has the values and slopes at the knots that it has along the exact path, but a step may
         be longer than a transient at its start or end, and following that for the whole step leads astray. The cubic
@@ -143,20 +143,20 @@ class Trajectory:
         Anal. 17 (1980) 238-246). Columns that enter or leave in the step bend the loss, not its dual variable, and do
         not count. Whole sixteenths: rounding of the loss must not be seen in the path.
         """
-        trust = np.ones(len(steps.t))
+        trust = np.ones(len(row))
         if self.degree == 1:
             return trust
-        h, fall = np.diff(steps.t), -np.diff(steps.value)
-        penalty, z, slope = self.penalty.take(np.array(order, dtype=int)), steps.z[:, kept], steps.slope[:, kept]
-        moment = 1e-6 * np.append(h, h[-1])[:, None, None]
+        both = np.stack([row, row + 1])
+        h, fall = chunk.t[row + 1] - chunk.t[row], chunk.value[row] - chunk.value[row + 1]
+        penalty = self.penalty.take(np.array(self.order[: chunk.z.shape[1]], dtype=int))
+        z, slope, moment = chunk.z[both], chunk.slope[both], 1e-6 * h[:, None, None]
         moved = penalty.primal(z + moment * slope, self.kappa) - penalty.primal(z - moment * slope, self.kappa)
-        speed, active = moved / (2 * moment) * slope, penalty.entry(z) < 0
-        stays = active[:-1] & active[1:]
-        ends = [np.sum(part * stays, axis=(1, 2)) for part in (speed[:-1], speed[1:])]
-        intercepts = np.sum(steps.alpha_slope**2, axis=1) / self.kappa
-        expected = h * np.hypot(ends[0] + intercepts[:-1], ends[1] + intercepts[1:])
-        steep = (expected > 3 * fall) & (expected > VISIBLE * np.abs(steps.value[:-1]))
-        trust[:-1][steep] = np.floor(16 * 3 * np.maximum(fall[steep], 0.0) / expected[steep]) / 16
+        stays = np.all(penalty.entry(z) < 0, axis=0)
+        speed = np.sum(moved / (2 * moment) * slope * stays, axis=(2, 3))
+        speed += np.sum(chunk.alpha_slope[both] ** 2, axis=2) / self.kappa
+        expected = h * np.hypot(*speed)
+        steep = (expected > 3 * fall) & (expected > VISIBLE * np.abs(chunk.value[row]))
+        trust[steep] = np.floor(16 * 3 * np.maximum(fall[steep], 0.0) / expected[steep]) / 16
         return trust
 
     def _between(self, ends: Array, slopes: Array, h: Array | float, theta: Array | float) -> Array:
@@ -193,7 +193,11 @@ class Trajectory:
         slopes = np.stack([chunk.slope[r : r + 2, i] for chunk, r, i in rows], axis=1)
         begin = np.array([chunk.t[r] for chunk, r, _ in rows])
         h = np.array([chunk.t[r + 1] for chunk, r, _ in rows]) - begin
-        reach = h * [chunk.trust[r] for chunk, r, _ in rows]
+        reach, where = h.copy(), np.array([(c, r) for _, c, r, _ in events])
+        for index in np.unique(where[:, 0]):
+            here = where[:, 0] == index
+            row, step = np.unique(where[here, 1], return_inverse=True)
+            reach[here] *= self._trust(self.chunks[index], row)[step]
         penalty = self.penalty.take(columns)
         entering = np.array([e[3] for e in events])
 
