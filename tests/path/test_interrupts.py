@@ -65,7 +65,7 @@ def case(request, monkeypatch):
     return request.param
 
 
-MODULES = ("bregpath.flow", "bregpath.trace", "bregpath._kernels")
+MODULES = ("bregpath.flow", "bregpath.run", "bregpath.trace", "bregpath._kernels")
 
 
 def assert_any_line_may_be_interrupted(case: str, count: int | None) -> None:

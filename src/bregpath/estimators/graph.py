@@ -20,9 +20,9 @@ from bregpath.graphs.export import edge_table, to_networkx, write_edges, write_g
 from bregpath.graphs.layouts import AbstractLayout
 from bregpath.graphs.path import GraphPath
 from bregpath.path import Point
+from bregpath.run import run_path
 from bregpath.selection.graphs import GraphData, criterion, cross_validate_graph, graph_deviance, stars
 from bregpath.selection.result import Selection
-from bregpath.trace import run_path
 
 __all__ = ["AbstractGraph"]
 

@@ -12,8 +12,9 @@ from bregpath import _frames, _validation
 from bregpath._typing import Array, IntArray
 from bregpath.losses import AbstractLoss
 from bregpath.path import Path
+from bregpath.run import SATURATION
 from bregpath.selection.bootstrap import check_share
-from bregpath.trace import SATURATION, trace_path
+from bregpath.trace import trace_path
 
 __all__ = ["Refit", "relaxed_refit"]
 
