@@ -76,6 +76,7 @@ def run_path(
     run = _Run(problem, units, encoder, as_stop(stop), saturation, progress, path_type)
     return run.trace(dynamics, Record(start, run.new_trajectory(dynamics, start)), times)  # type: ignore[return-value]
 
+
 @dataclass(frozen=True)
 class _Run:
     """Traces a problem and, later, traces it on."""

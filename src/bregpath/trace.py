@@ -126,6 +126,7 @@ def trace_path(
         saturation=saturation, screening=screening, progress=progress,
     )  # fmt: skip
 
+
 def _build_problem(
     X: Any, y: Any, loss: Any, penalty: str, groups: Any, penalty_factor: Any, lower: Any, upper: Any,
     kappa: float, sample_weight: Any, offset: Any, fit_intercept: bool, standardize: bool | str,
