@@ -35,7 +35,7 @@ struct Penalty {
     std::vector<double> norms_, low_, high_;
 };
 
-// The state between two steps; see Knot in reference.py.
+// The state between two steps; see Knot in records.py.
 struct State {
     double t = 0, value = 0, h = 0, reach = 0, rate = 0;
     int age = 0;

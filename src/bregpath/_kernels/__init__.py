@@ -9,17 +9,8 @@ import os
 from types import ModuleType
 
 from bregpath._kernels import reference
-from bregpath._kernels.reference import (
-    NOISE,
-    BoundaryError,
-    Knot,
-    StepError,
-    Steps,
-    System,
-    UnstableStepError,
-    cubic,
-    first_step,
-)
+from bregpath._kernels.records import BoundaryError, Knot, StepError, Steps, System, UnstableStepError, cubic
+from bregpath._kernels.reference import NOISE, first_step
 from bregpath._typing import Array
 
 __all__ = [

@@ -8,7 +8,7 @@ import numpy as np
 
 import bregpath._kernels._core as _core
 from bregpath import _interrupts
-from bregpath._kernels.reference import Knot, StepError, Steps, System, UnstableStepError
+from bregpath._kernels.records import Knot, StepError, Steps, System, UnstableStepError
 from bregpath._typing import Array
 
 __all__ = ["advance", "isa", "supports", "values"]

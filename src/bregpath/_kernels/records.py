@@ -1,0 +1,131 @@
+"""What kernels take and give: a system to integrate, the knots of its path, and the ways in which steps fail."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+import numpy as np
+
+from bregpath._typing import Array
+
+__all__ = ["BoundaryError", "Knot", "StepError", "Steps", "System", "UnstableStepError", "cubic"]
+
+
+class StepError(RuntimeError):
+    """No step is accepted, however short."""
+
+
+class BoundaryError(StepError):
+    """They did because the path is about to leave the domain of the loss."""
+
+
+class UnstableStepError(ValueError):
+    """A fixed step at which the loss rises. Its numbers are inside units; `in_units` restates them."""
+
+    def __init__(self, step: float, kappa: float, t: float, largest: float) -> None:
+        self.numbers = step, kappa, t, largest
+        super().__init__(
+            f"`step`={step:.6g} is unstable with kappa={kappa:g}: at t={t:.4g} the loss rises. The largest stable step "
+            f'there is {largest:.4g}; choose a smaller one, or step="adaptive".'
+        )
+
+    def in_units(self, unit: float) -> UnstableStepError:
+        """The same error with times divided by ``unit``."""
+        step, kappa, t, largest = self.numbers
+        return UnstableStepError(step / unit, kappa, t / unit, largest / unit)
+
+
+@dataclass(frozen=True)
+class System:
+    """What is integrated: the problem restricted to a working set of columns."""
+
+    problem: Any  # loss, y, w, offset, kappa, fit_intercept; see bregpath.flow.problem.Problem
+    block: Any  # the working columns as a design
+    penalty: Any  # the penalty on the working columns
+    step: float | None  # fixed step, or None for adaptive ones
+    tol: float
+    gram: Any = None  # see bregpath.flow.gram.GramMatrix; the reference does without
+    cache: Any = None  # what the compiled core made of it
+
+
+@dataclass(frozen=True)
+class Knot:
+    """The state between two steps; ``m`` working columns, ``n`` rows, ``q`` outputs.
+
+    In a regression ``c = q``; in a graph a column is a pair of nodes with ``c = 1``, and the outputs are the nodes.
+    """
+
+    t: float
+    alpha: Array  # (q,) intercepts
+    alpha_slope: Array  # (q,) d alpha / dt
+    z: Array  # (m, c) dual variable
+    slope: Array  # (m, c) dz / dt
+    R: Array  # (n, q) integral of the residual; z = -X'R on penalised columns
+    residual: Array  # (n, q) d loss / d eta
+    value: float  # loss
+    h: float  # proposed next step
+    direction: Array  # (m, c) leading curvature direction, for the power iteration ...
+    alpha_direction: Array  # (q,) ... and its part in the intercepts
+    rate: float = 0.0  # largest curvature found there ...
+    age: int = 0  # ... and how many steps ago
+    reach: float = 0.0  # longest step tried from the previous knot
+    gradients: int = 0  # gradients computed so far
+    products: int = 0  # products with a single column so far
+    frozen: Array = field(default_factory=lambda: np.zeros((0, 0)))  # predictor at which the curvature is frozen ...
+    frozen_t: float = 0.0  # ... and its time; nothing for losses without linear stages
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Consecutive knots as arrays: the fields of `Knot`, in the same order, with a leading axis.
+
+    ``R``, ``residual`` and ``frozen`` may hold the last knot only.
+    """
+
+    t: Array
+    alpha: Array
+    alpha_slope: Array
+    z: Array
+    slope: Array
+    R: Array
+    residual: Array
+    value: Array
+    h: Array
+    direction: Array
+    alpha_direction: Array
+    rate: Array
+    age: Array
+    reach: Array
+    gradients: Array
+    products: Array
+    frozen: Array
+    frozen_t: Array
+    interrupted: bool = False  # Ctrl-C ended the block: what it had is kept, and whoever records it raises
+
+    @classmethod
+    def of(cls, knots: list[Knot], interrupted: bool) -> Steps:
+        arrays = {f.name: np.stack([getattr(k, f.name) for k in knots]) for f in fields(Knot)}
+        return cls(**arrays, interrupted=interrupted)
+
+    def __len__(self) -> int:
+        """Number of steps."""
+        return len(self.t) - 1
+
+    def first(self, n: int) -> Steps:
+        """The first ``n`` steps."""
+        if n == len(self):
+            return self
+        return replace(self, **{f.name: getattr(self, f.name)[: n + 1] for f in fields(Knot)})
+
+    def last_knot(self) -> Knot:
+        """The knot at the end."""
+        row = {f.name: getattr(self, f.name)[-1] for f in fields(Knot)}
+        return Knot(**{name: x.item() if np.ndim(x) == 0 else x for name, x in row.items()})
+
+
+def cubic(ends: Any, slopes: Any, h: Array | float, theta: Array | float) -> Array:
+    """Value at fraction ``theta`` of a step of length ``h``, from the values and slopes at its two ends."""
+    jump = ends[1] - ends[0]
+    left, right = h * slopes[0] - jump, jump - h * slopes[1]
+    return ends[0] + theta * jump + theta * (1 - theta) * ((1 - theta) * left + theta * right)
