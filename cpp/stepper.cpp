@@ -729,17 +729,7 @@ double Stepper::curvature_rate(std::vector<char> columns, int iterations, State&
         if (v_[i] == 0) v_[i] = 0.1 * largest * (largest_z > 0 ? g_[i] / largest_z : 1.0);
     std::vector<double>& v0 = at.alpha_direction;
     std::vector<double> g0(a_count_);
-    std::vector<char> is_sure(a_count_);
-    for (int l = 0; l < a_count_; ++l) is_sure[l] = v0[l] != 0;
     for (int k = 0; k < iterations; ++k) {
-        if (k > 0 && intercept_) {  // intercepts too get a share, with the sign that the product gave them, if it did
-            largest = 0;
-            for (size_t i = 0; i < size; ++i) largest = std::max(largest, std::abs(v_[i]));
-            for (int l = 0; l < a_count_; ++l) {
-                is_sure[l] = std::abs(v0[l]) > 1e-6 * largest;
-                v0[l] = std::copysign(std::max(std::abs(v0[l]), 0.1 * largest), is_sure[l] ? v0[l] : 1.0);
-            }
-        }
         const double norm = std::sqrt(norm2(v_, size) + norm2(v0, a_count_));
         if (!(norm > 0)) break;
         pause(double(rows_->size) * (index.size() + 1));
@@ -757,8 +747,15 @@ double Stepper::curvature_rate(std::vector<char> columns, int iterations, State&
         for (int l = 0; l < a_count_; ++l) v0[l] = intercept_ ? g0[l] : 0.0;
         rate = std::sqrt(norm2(v_, size) + norm2(v0, a_count_));
     }
-    for (int l = 0; l < a_count_; ++l)
-        if (!is_sure[l]) v0[l] = 0;
+    if (intercept_) {  // intercepts that no column is coupled to: their own curvature
+        if (gram_.matrix)
+            rate = std::max(rate, 1.0);
+        else {
+            const std::vector<double> ones(a_count_, 1.0);
+            rows_->bend({}, ones.data(), nullptr, nullptr, g0.data());
+            for (const double g : g0) rate = std::max(rate, std::abs(g));
+        }
+    }
     std::fill(at.direction.begin(), at.direction.end(), 0.0);
     for (int l = 0; l < q_; ++l)
         for (size_t c = 0; c < index.size(); ++c) {

@@ -310,3 +310,14 @@ def test_thinned_record_is_exact_at_the_times_of_the_path(monkeypatch: pytest.Mo
     with pytest.warns(UserWarning, match="thinned"):
         longer = thin.extend(2 * thin.t[-1])
     assert_array_equal(longer.coef[: len(thin.t)], whole.coef)
+
+
+def test_a_time_between_the_window_and_its_last_step() -> None:
+    """A rule that objects only beyond the last requested time has not ended the path."""
+    X, y = make_data("gaussian")
+    window = trace(X, y, t_ratio=20.0)
+    last_knot = window.trajectory.end / window.units.y_unit
+    assert last_knot > window.t[-1]
+    path = trace(X, y, t_ratio=20.0, stop=0.5 * (window.t[-1] + last_knot))
+    assert path.result is Result.COMPLETED
+    assert path.t[-1] == window.t[-1]

@@ -357,13 +357,7 @@ def curvature_on(system: System, knot: Knot, columns: BoolArray, iterations: int
     largest_z = float(np.max(np.abs(knot.z[index]), initial=0.0))
     v = np.where(v == 0, 0.1 * size * (knot.z[index] / largest_z if largest_z > 0 else 1.0), v)
     v0, rate = knot.alpha_direction, 0.0
-    is_sure = v0 != 0
-    for iteration in range(iterations):
-        if iteration > 0 and problem.fit_intercept:
-            # So do intercepts. The product tells their signs; where it does not, any will do, but not for long.
-            largest = float(np.max(np.abs(v), initial=0.0))
-            is_sure = np.abs(v0) > 1e-6 * largest
-            v0 = np.copysign(np.maximum(np.abs(v0), 0.1 * largest), np.where(is_sure, v0, 1.0))
+    for _ in range(iterations):
         norm = float(np.sqrt(np.sum(v * v) + np.sum(v0 * v0)))
         if not norm > 0:
             break
@@ -372,6 +366,9 @@ def curvature_on(system: System, knot: Knot, columns: BoolArray, iterations: int
         v = block.rmatvec(bent)
         v0 = problem.alpha_gradient(bent)
         rate = float(np.sqrt(np.sum(v * v) + np.sum(v0 * v0)))
+    # Intercepts that no column is coupled to are not in that direction: their own curvature.
+    nothing = problem.predictor(block, np.ones_like(v0), np.zeros_like(v), offset=False)
+    rate = max(rate, float(np.max(np.abs(problem.alpha_gradient(problem.curvature(eta, nothing))), initial=0.0)))
     direction = np.zeros_like(knot.direction)
     direction[index] = np.where(v == 0, SEEN, v)
-    return direction, np.where(is_sure, v0, 0.0), max(rate, 1e-12)
+    return direction, v0, max(rate, 1e-12)
