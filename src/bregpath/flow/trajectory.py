@@ -148,15 +148,20 @@ class Trajectory:
             return trust
         both = np.stack([row, row + 1])
         h, fall = chunk.t[row + 1] - chunk.t[row], chunk.value[row] - chunk.value[row + 1]
-        penalty = self.penalty.take(np.array(self.order[: chunk.z.shape[1]], dtype=int))
-        z, slope, moment = chunk.z[both], chunk.slope[both], 1e-6 * h[:, None, None]
-        moved = penalty.primal(z + moment * slope, self.kappa) - penalty.primal(z - moment * slope, self.kappa)
-        stays = np.all(penalty.entry(z) < 0, axis=0)
-        speed = np.sum(moved / (2 * moment) * slope * stays, axis=(2, 3))
-        speed += np.sum(chunk.alpha_slope[both] ** 2, axis=2) / self.kappa
-        expected = h * np.hypot(*speed)
-        steep = (expected > 3 * fall) & (expected > VISIBLE * np.abs(chunk.value[row]))
-        trust[steep] = np.floor(16 * 3 * np.maximum(fall[steep], 0.0) / expected[steep]) / 16
+        slope, intercepts = chunk.slope[both], np.sum(chunk.alpha_slope[both] ** 2, axis=2) / self.kappa
+        least = np.maximum(3 * fall, VISIBLE * np.abs(chunk.value[row]))
+        # The mirror map stretches by kappa at most, which clears nearly all steps.
+        bound = h * np.hypot(*(self.kappa * np.einsum("krcq,krcq->kr", slope, slope) + intercepts))
+        some = np.flatnonzero(bound > least)
+        if len(some):
+            penalty = self.penalty.take(np.array(self.order[: chunk.z.shape[1]], dtype=int))
+            z, slope, moment = chunk.z[both[:, some]], slope[:, some], 1e-6 * h[some, None, None]
+            moved = penalty.primal(z + moment * slope, self.kappa) - penalty.primal(z - moment * slope, self.kappa)
+            stays = np.all(penalty.entry(z) < 0, axis=0)
+            speed = np.sum(moved / (2 * moment) * slope * stays, axis=(2, 3)) + intercepts[:, some]
+            expected, fall = h[some] * np.hypot(*speed), np.maximum(fall[some], 0.0)
+            steep = expected > least[some]
+            trust[some[steep]] = np.floor(16 * 3 * fall[steep] / expected[steep]) / 16
         return trust
 
     def _between(self, ends: Array, slopes: Array, h: Array | float, theta: Array | float) -> Array:
