@@ -52,8 +52,11 @@ OLDEST_TESTS := tests/path tests/kernels/test_compiled.py tests/test_golden.py t
 test-oldest: $(OLDEST)/.installed  ## the core's tests with the oldest dependencies that pyproject.toml allows
 	$(OLDEST)/bin/python -m pytest -n $(JOBS) $(OLDEST_TESTS) $(PYTEST_ARGS)
 
-test-pure: $(PURE)/.deps-test  ## the same tests with the NumPy-only package
-	$(PURE)/bin/python $(PYTEST)
+# Files, pictures and tables are what they are without a compiler too; symmetries and degenerate tables take long in NumPy.
+NOT_PURE := $(addprefix --ignore=tests/,test_damaged_files.py test_inconsistent_files.py plots datasets \
+	path/test_symmetries.py graphs/test_degenerate.py)
+test-pure: $(PURE)/.deps-test  ## the tests of paths and what is made of them with the NumPy-only package
+	$(PURE)/bin/python $(PYTEST) $(NOT_PURE)
 	$(PURE)/bin/python $(DOCTEST)
 
 slow: $(VENV)/.deps-test  ## the tests marked slow
