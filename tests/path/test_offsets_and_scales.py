@@ -214,3 +214,16 @@ def test_same_path_without_an_offset(loss: str) -> None:
     assert_allclose(path.intercept + constant[0], reference.intercept, rtol=0, atol=1e-9)
     assert_allclose(path.coef, reference.coef, rtol=0, atol=1e-9)
     assert_same_path(trace_path(X, y, loss=loss, offset=0 * constant, **OPTIONS), reference)
+
+
+def test_free_columns_of_classes_have_no_common_part() -> None:
+    """Adding the same to the coefficients of all classes changes nothing, so rounding must not decide it."""
+    X, y = make_data("multinomial", n=N, p=P)
+    rng = np.random.default_rng(0)
+    w = rng.integers(1, 4, N)
+    options = {"loss": "multinomial", "penalty_factor": [0.0, 0.0, *np.ones(P - 2)], "n_times": 5}
+    offset = rng.normal(size=(N, 3))
+    weighted = trace_path(X, y, sample_weight=w, offset=offset, **options)
+    copied = trace_path(np.repeat(X, w, axis=0), np.repeat(y, w), offset=np.repeat(offset, w, axis=0), **options)
+    assert_allclose(weighted.coef[0].sum(axis=1), 0, atol=1e-12)
+    assert_allclose(weighted.coef, copied.coef, rtol=1e-8, atol=1e-10)

@@ -63,14 +63,14 @@ def integrate(
                 trajectory = trajectory.thin(times)
             longer = Record(state, trajectory)
             ended = verdict(longer, steps, n_active)
-            if ended is not None and ended[1] > until:  # the last step went beyond what was asked for
-                ended = None
+            if ended is not None and ended[0] is Result.STOPPED and ended[1] > until * (1 + 1e-12):
+                ended = None  # the rule objects only to what was not asked for
             if ended is None:
                 record = longer
             if steps.interrupted:
                 raise KeyboardInterrupt
             if ended is not None:
-                return *ended, longer
+                return ended[0], min(ended[1], until), longer
             if trajectory.n_steps >= mark_step + PROGRESS_STEPS:
                 if state.knot.t < mark_t * (1 + MIN_PROGRESS):
                     raise StepError(f"no progress at t={state.knot.t:g}")

@@ -113,9 +113,16 @@ def null_model(problem: Problem, max_iter: int = 200) -> tuple[Array, Array]:
             break
     else:
         raise _no_optimum()
-    # Columns that separate the classes fit them the better the larger their coefficients; only rounding ended that.
-    if problem.loss.is_classifier and np.abs(residual).sum() < 1e-10 and newton.reach(np.append(0 * alpha, beta)) > 20:
-        raise _no_optimum()
+    # Columns that separate classes fit them the better the larger their coefficients: Newton's method goes on by about
+    # one in the predictor for ever, and only rounding ended that.
+    residual = problem.residual(eta)
+    if problem.loss.is_classifier and len(free):
+        is_fitted = np.abs(residual).sum() < 1e-10 and newton.reach(np.append(0 * alpha, beta)) > 20
+        if is_fitted or newton.reach(newton.direction(eta, newton.gradient(residual), 0.0)) > 0.1:
+            raise _no_optimum()
+    # Where adding the same to all outputs changes nothing, only rounding has done so.
+    if beta.shape[1] > 1 and np.abs(residual.sum(axis=1)).max() <= 1e-12 * np.abs(residual).max():
+        beta = beta - beta.mean(axis=1, keepdims=True)
     full[free] = beta
     return alpha, full
 

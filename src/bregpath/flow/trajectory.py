@@ -141,7 +141,7 @@ class Trajectory:
         be longer than a transient at its start or end, and following that for the whole step leads astray. The cubic
         of the loss itself falls all the way if ``h |(l0', l1')| <= 3 (l0 - l1)`` (Fritsch & Carlson, SIAM J. Numer.
         Anal. 17 (1980) 238-246). Columns that enter or leave in the step bend the loss, not its dual variable, and do
-        not count. Whole sixteenths: rounding of the loss must not be seen in the path.
+        not count; neither do falls so small that the loss is rounded.
         """
         trust = np.ones(len(row))
         if self.degree == 1:
@@ -161,7 +161,7 @@ class Trajectory:
             speed = np.sum(moved / (2 * moment) * slope * stays, axis=(2, 3)) + intercepts[:, some]
             expected, fall = h[some] * np.hypot(*speed), np.maximum(fall[some], 0.0)
             steep = expected > least[some]
-            trust[some[steep]] = np.floor(16 * 3 * fall[steep] / expected[steep]) / 16
+            trust[some[steep]] = np.minimum(3 * fall[steep] / expected[steep], 1.0)
         return trust
 
     def _between(self, ends: Array, slopes: Array, h: Array | float, theta: Array | float) -> Array:
