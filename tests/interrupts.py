@@ -109,7 +109,9 @@ def assert_extends_to(path: Path, whole: Path, rtol: float = 1e-8) -> None:
     assert_allclose(path.exit_times, whole.exit_times, rtol=1e-8)
 
 
-def interrupt_and_extend(trace: Trace, whole: Path, rng: np.random.Generator, again: int = 2) -> str:
+def interrupt_and_extend(
+    trace: Trace, whole: Path, rng: np.random.Generator, again: int = 2, rtol: float = 1e-8
+) -> str:
     """Press Ctrl-C at a random moment while a path is traced, look at what is left, and go on to its end.
 
     Parameters
@@ -122,6 +124,8 @@ def interrupt_and_extend(trace: Trace, whole: Path, rng: np.random.Generator, ag
         Chooses the moment: between now and a little more than the path takes.
     again : int, default 2
         How often, at most, the extension is interrupted as well.
+    rtol : float, default 1e-8
+        How far, relative to the largest coefficient, an extension may be from the whole path.
 
     Returns
     -------
@@ -140,9 +144,9 @@ def interrupt_and_extend(trace: Trace, whole: Path, rng: np.random.Generator, ag
         later, longest = _press(lambda part=part: part.extend(float(whole.t[-1])), longest * rng.random())
         if later is not None:
             assert later.t[-1] >= path.t[-1]
-            assert_beginning_of(later, whole, 1e-8)
+            assert_beginning_of(later, whole, rtol)
             path = later
-    assert_extends_to(path, whole)
+    assert_extends_to(path, whole, rtol)
     return found
 
 

@@ -13,7 +13,8 @@ from numpy.testing import assert_array_equal
 
 import bregpath
 from tests.fuzz.graphs import assert_clear
-from tests.fuzz.problems import make_problem, stream
+from tests.fuzz.paths import well_posed
+from tests.fuzz.problems import stream
 from tests.graphs.cases import CASES, path_of
 
 Damage = Callable[[bytes, np.random.Generator], bytes]
@@ -25,7 +26,7 @@ def files(seed: int) -> str:
     if rng.random() < 0.3:
         path: bregpath.Path = path_of(str(rng.choice(list(CASES))), n_times=5, t_ratio=3.0)
     else:
-        problem = make_problem(seed)
+        problem = well_posed(seed)
         path = bregpath.trace_path(problem.X, problem.y, n_times=5, t_ratio=3.0, **problem.options)
     name = str(rng.choice(list(DAMAGES)))
     with TemporaryDirectory() as folder:

@@ -116,7 +116,7 @@ def interrupts(seed: int) -> str:
     """Ctrl-C at any moment leaves a beginning of the path, and its extension is the whole one."""
     problem, rng = well_posed(seed, most_columns=100), stream(seed, 1)
     tol = float(rng.choice([1e-2, 1e-4]))
-    return interrupt_and_extend(lambda: trace(problem, tol=tol), trace(problem, tol=tol), rng)
+    return interrupt_and_extend(lambda: trace(problem, tol=tol), trace(problem, tol=tol), rng, rtol=1e-7)
 
 
 # --- parts --------------------------------------------------------------------------------------------------------
