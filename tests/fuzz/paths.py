@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Any
 from unittest.mock import patch
@@ -104,6 +105,7 @@ def copies(seed: int) -> None:
     if problem.options["loss"] == "poisson":
         w[problem.y.argmax()] = 1
     options = {**problem.options, "sample_weight": w}
+    exact(replace(problem, options=options))  # with these weights too there is one path
     repeated = {name: value for name, value in problem.options.items() if name != "sample_weight"}
     if "offset" in repeated:
         repeated["offset"] = np.repeat(repeated["offset"], w, axis=0)
