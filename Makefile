@@ -52,9 +52,10 @@ OLDEST_TESTS := tests/path tests/kernels/test_compiled.py tests/test_golden.py t
 test-oldest: $(OLDEST)/.installed  ## the core's tests with the oldest dependencies that pyproject.toml allows
 	$(OLDEST)/bin/python -m pytest -n $(JOBS) $(OLDEST_TESTS) $(PYTEST_ARGS)
 
-# Files, pictures and tables are what they are without a compiler too; symmetries and degenerate tables take long in NumPy.
-NOT_PURE := $(addprefix --ignore=tests/,test_damaged_files.py test_inconsistent_files.py plots datasets \
-	path/test_symmetries.py graphs/test_degenerate.py)
+# What no kernel decides is what it is without a compiler too, and long series of paths take long in NumPy.
+NOT_PURE := $(addprefix --ignore=tests/,test_damaged_files.py test_inconsistent_files.py plots datasets fuzz \
+	path/test_symmetries.py path/test_interrupts.py graphs/test_degenerate.py graphs/test_positive_definite.py \
+	selection/test_interrupts.py selection/test_knockoffs.py selection/test_stability.py selection/test_bootstrap.py)
 test-pure: $(PURE)/.deps-test  ## the tests of paths and what is made of them with the NumPy-only package
 	$(PURE)/bin/python $(PYTEST) $(NOT_PURE)
 	$(PURE)/bin/python $(DOCTEST)
