@@ -52,12 +52,12 @@ OLDEST_TESTS := tests/path tests/kernels/test_compiled.py tests/test_golden.py t
 test-oldest: $(OLDEST)/.installed  ## the core's tests with the oldest dependencies that pyproject.toml allows
 	$(OLDEST)/bin/python -m pytest -n $(JOBS) $(OLDEST_TESTS) $(PYTEST_ARGS)
 
-# What no kernel decides is what it is without a compiler too, and long series of paths take long in NumPy.
-NOT_PURE := $(addprefix --ignore=tests/,test_damaged_files.py test_inconsistent_files.py plots datasets fuzz \
-	path/test_symmetries.py path/test_interrupts.py graphs/test_degenerate.py graphs/test_positive_definite.py \
-	selection/test_interrupts.py selection/test_knockoffs.py selection/test_stability.py selection/test_bootstrap.py)
-test-pure: $(PURE)/.deps-test  ## the tests of paths and what is made of them with the NumPy-only package
-	$(PURE)/bin/python $(PYTEST) $(NOT_PURE)
+# Where other kernels would show; long series of paths take long in NumPy.
+PURE_TESTS := $(addprefix tests/,path kernels losses penalties designs estimators test_golden.py test_import.py \
+	graphs/test_golden.py graphs/test_path.py graphs/test_losses_and_designs.py selection/test_cross_validation.py) \
+	--ignore=tests/path/test_symmetries.py --ignore=tests/path/test_interrupts.py
+test-pure: $(PURE)/.deps-test  ## the core's tests with the NumPy-only package
+	$(PURE)/bin/python -m pytest -n $(JOBS) $(PURE_TESTS) $(PYTEST_ARGS)
 	$(PURE)/bin/python $(DOCTEST)
 
 slow: $(VENV)/.deps-test  ## the tests marked slow
