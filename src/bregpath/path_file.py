@@ -19,7 +19,7 @@ from bregpath.flow.trajectory import Chunk, Trajectory
 from bregpath.losses import GRAPH_LOSSES, LOSSES, AbstractLoss, loss_from_dict
 from bregpath.path import Path, Units
 from bregpath.path_file_checks import check_arrays, check_encoder, check_layout, check_path, check_stats
-from bregpath.penalties import AbstractPenalty, GroupPenalty, L1Penalty
+from bregpath.penalties import PENALTIES, AbstractPenalty
 
 __all__ = ["FORMAT_VERSION", "SavedUserLoss", "load_path", "write_path"]
 
@@ -192,8 +192,9 @@ def _plain(value: Any) -> Any:
 
 def _assemble(header: dict[str, Any], arrays: dict[str, Array]) -> Path:
     """The Path from what was in the file."""
-    layout, grouped = header.get("layout"), header["penalty"]["kind"] == "group"
-    extra = {"groups"} if grouped else set()
+    layout, kind = header.get("layout"), header["penalty"]["kind"]
+    require(kind in PENALTIES, f"a penalty {kind!r}")
+    extra = set(PENALTIES[kind].array_names) - set(AbstractPenalty.array_names)
     if layout is None:
         extra |= {"center", "scale", "y_unit"} | ({"shift"} if header["version"] > 1 else set())
     elif layout["kind"] == "gaussian":
@@ -208,7 +209,7 @@ def _assemble(header: dict[str, Any], arrays: dict[str, Array]) -> Path:
     if encoder is not None:
         check_encoder(encoder)
     trajectory = Trajectory(
-        penalty=_unpack_penalty(header["penalty"], arrays),
+        penalty=_unpack_penalty(PENALTIES[kind], arrays),
         kappa=float(arrays["kappa"]),
         degree=degree,
         alpha_null=arrays["alpha_null"],
@@ -288,27 +289,21 @@ def _unpack_units(record: Any, arrays: dict[str, Array]) -> tuple[type[Path], An
 
 # --- penalties ---------------------------------------------------------------------------------------
 
-_PENALTIES: dict[str, type[AbstractPenalty]] = {"l1": L1Penalty, "group": GroupPenalty}
-
 
 def _pack_penalty(penalty: AbstractPenalty) -> tuple[dict[str, Any], dict[str, Array]]:
-    for kind, cls in _PENALTIES.items():
-        if type(penalty) is cls:
-            arrays = {"weights": penalty.weights, "lower": penalty.lower, "upper": penalty.upper}
-            if isinstance(penalty, GroupPenalty):
-                arrays["groups"] = np.asarray(penalty.groups, dtype=np.int64)
-            return {"kind": kind}, arrays
-    raise ValueError(
-        f"`path` has a penalty of class {type(penalty).__name__}, only {sorted(_PENALTIES)} can be saved; "
-        "keep path.coef, path.t and path.intercept instead."
-    )
+    if PENALTIES.get(penalty.name) is not type(penalty):
+        raise ValueError(
+            f"`path` has a penalty of class {type(penalty).__name__}, only {sorted(PENALTIES)} can be saved; "
+            "keep path.coef, path.t and path.intercept instead."
+        )
+    arrays = penalty.arrays()
+    wide = {name: array.astype(np.int64) for name, array in arrays.items() if array.dtype.kind == "i"}
+    return {"kind": penalty.name}, {**arrays, **wide}
 
 
-def _unpack_penalty(record: dict[str, Any], arrays: dict[str, Array]) -> AbstractPenalty:
-    limits = arrays["weights"], arrays["lower"], arrays["upper"]
-    if record["kind"] == "group":
-        return GroupPenalty(*limits, groups=arrays["groups"].astype(np.intp))
-    return _PENALTIES[record["kind"]](*limits)
+def _unpack_penalty(cls: type[AbstractPenalty], arrays: dict[str, Array]) -> AbstractPenalty:
+    own = {name: arrays[name] for name in cls.array_names}
+    return cls(**{name: array.astype(np.intp) if array.dtype.kind == "i" else array for name, array in own.items()})
 
 
 # --- losses and class labels -------------------------------------------------------------------------

@@ -24,7 +24,7 @@ def trace_path(
     y: Any = None,
     *,
     loss: Any = "gaussian",
-    penalty: str = "l1",
+    penalty: Any = "l1",
     groups: Any = None,
     penalty_factor: Any = None,
     lower: Any = None,
@@ -62,9 +62,9 @@ def trace_path(
     loss : str or object, default "gaussian"
         "gaussian", "logistic", "multinomial", "poisson", "huber", or any object with ``value(eta, y, w)`` and
         ``gradient(eta, y, w)``.
-    penalty : {"l1", "group", "group-sqrt"}, default "l1"
+    penalty : {"l1", "group", "group-sqrt"}, class or object, default "l1"
         How coefficients are held at zero; "group-sqrt" weighs a group by the square root of its size. Without
-        ``groups`` a group is one column over all classes.
+        ``groups`` a group is one column over all classes. An `AbstractPenalty` of your own is taken as well.
     groups : array-like of shape (p,), optional
         Group label of each column.
     penalty_factor : array-like, optional
@@ -128,7 +128,7 @@ def trace_path(
 
 
 def _build_problem(
-    X: Any, y: Any, loss: Any, penalty: str, groups: Any, penalty_factor: Any, lower: Any, upper: Any,
+    X: Any, y: Any, loss: Any, penalty: Any, groups: Any, penalty_factor: Any, lower: Any, upper: Any,
     kappa: float, sample_weight: Any, offset: Any, fit_intercept: bool, standardize: bool | str,
 ) -> tuple[Problem, Units, _frames.ColumnEncoder | None]:  # fmt: skip
     """Check everything, standardise, and assemble design x loss x penalty."""

@@ -8,18 +8,24 @@ import numpy as np
 
 import bregpath._kernels._core as _core
 from bregpath import _interrupts
+from bregpath._kernel import Kernel
 from bregpath._kernels.records import Knot, StepError, Steps, System, UnstableStepError
 from bregpath._typing import Array
 
 __all__ = ["advance", "isa", "supports", "values"]
 
 isa = _core.isa
-USER_LOSS = 5  # Loss::user of cpp/kernels.hpp
+# Loss of cpp/kernels.hpp.
+LOSSES = {"gaussian": 0, "logistic": 1, "poisson": 2, "huber": 3, "multinomial": 4, "user": 5, "ising-flow": 6}
 
 
 def supports(system: System) -> bool:
-    """Whether the compiled core can read the block; losses it does not know are called back."""
-    return system.gram is not None or system.block.layout in ("dense", "csc", "pairwise")
+    """Whether the compiled core knows the penalty and can read the block; losses it does not know are called back."""
+    if system.penalty.kernel() is None:
+        return False
+    if system.block.layout == "pairwise":
+        return system.problem.loss.kernel() is not None
+    return system.gram is not None or system.block.layout in ("dense", "csc")
 
 
 def advance(system: System, knot: Knot, until: float, max_steps: int, keep_rows: bool) -> Steps:
@@ -95,29 +101,28 @@ def _make_stepper(system: System) -> Any:
     parts: dict[str, Any] = {**dict.fromkeys(names), "y_mean": 0.0, "y_square": 0.0, **block.arrays()}
     if system.gram is not None:
         parts.update(system.gram.arrays())
-    groups = getattr(penalty, "groups", None)
-    number, y = problem.loss.number_in_core, problem.y
+    loss, mirror, y = problem.loss.kernel() or Kernel("user", {}), penalty.kernel(), problem.y
     if block.layout == "pairwise":  # a regression a node, on the data of that node
-        number, y = problem.loss.node_loss_id, np.ravel(problem.y, order="F")
-        parts["node_states"] = np.asarray(problem.loss.node_states, dtype=np.int64)
+        y = np.ravel(problem.y, order="F")
+        parts["node_states"] = loss.numbers["nodes"]
         parts.update(source=_integers(parts["source"]), target=_integers(parts["target"]))
-    elif number is None:
+    elif loss.name == "user":
         parts.update(zip(("user_evaluate", "user_bend"), _callbacks(problem), strict=True))
     return _core.Stepper(
-        loss=USER_LOSS if number is None else number,
-        parameter=float(getattr(problem.loss, "threshold", 0.0)),
+        loss=LOSSES[loss.name],
+        parameter=float(loss.numbers.get("threshold", 0.0)),
         y=_floats(y),
         w=_floats(problem.w),
         offset=_floats(problem.offset) if problem.offset.any() else None,
         weights=_floats(penalty.weights),
         lower=_floats(penalty.lower),
         upper=_floats(penalty.upper),
-        groups=None if groups is None else _integers(groups),
+        groups=_integers(mirror.numbers["groups"]) if mirror.name == "group" else None,
         kappa=problem.kappa,
         fit_intercept=problem.fit_intercept,
         fixed_step=system.step or 0.0,
         tol=system.tol,
-        linear_stages=problem.loss.linear_stages,
+        linear_stages=problem.design.has_cheap_curvature,
         check=_interrupts.check,
         **parts,
     )

@@ -10,10 +10,10 @@ reach their threshold by the end of the step at their present speed (`live`). A 
 lies beyond its threshold is repeated with that column made live. Hence the result does not depend on which other
 columns were in the working set, and a screened path equals the unscreened one.
 
-Losses that say so (`linear_stages`) are linearised inside an adaptive step: ``r(eta) = r_k + H (eta - eta_k)`` with the
-curvature H frozen for a while. Then a stage costs products with Gram matrices only, which pays where a graph has few
-active edges a node; the end of a step is exact, and the error estimate, made of exact slopes, sees what the
-linearisation missed.
+Where the design says that it pays (`has_cheap_curvature`), the loss is linearised inside an adaptive step:
+``r(eta) = r_k + H (eta - eta_k)`` with the curvature H frozen for a while. Then a stage costs products with Gram
+matrices only, of few active edges a node of a graph; the end of a step is exact, and the error estimate, made of exact
+slopes, sees what the linearisation missed.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _adaptive_step(system: System, knot: Knot) -> Knot:
     """One accepted step, as long as the tolerance allows."""
     kappa, penalty = system.problem.kappa, system.penalty
     started = np.any(penalty.entry(knot.z) < 0, axis=1)
-    linear, has_domain = system.problem.loss.linear_stages, system.problem.loss.has_domain
+    linear, has_domain = system.problem.design.has_cheap_curvature, system.problem.loss.has_domain
     if linear and knot.t >= FREEZE_GROWTH * knot.frozen_t:
         knot = _freeze(system, knot)
     direction, alpha_direction, rate, age = knot.direction, knot.alpha_direction, knot.rate, knot.age + 1
@@ -175,9 +175,7 @@ def _adaptive_step(system: System, knot: Knot) -> Knot:
     raise kind(f"no step from t={knot.t:g} is accurate")
 
 
-def _not_far_beyond_entry(
-    penalty: Any, knot: Knot, h: float, slack: float, floor: int
-) -> tuple[float, BoolArray]:
+def _not_far_beyond_entry(penalty: Any, knot: Knot, h: float, slack: float, floor: int) -> tuple[float, BoolArray]:
     """Shorten a step to end just after the first few expected entries, and tell which columns enter.
 
     An entry bends the path; a step that ends soon after it is rarely rejected. Among many active coefficients a few

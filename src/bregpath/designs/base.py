@@ -28,6 +28,8 @@ class AbstractDesign(ABC):
 
     shape: tuple[int, int]
     layout: str = "other"
+    # Whether products with a frozen curvature are so much cheaper than gradients that steps should linearise the loss.
+    has_cheap_curvature: bool = False
 
     @property
     def is_small(self) -> bool:

@@ -54,6 +54,7 @@ class PairwiseDesign(AbstractDesign):
         self.target = target
         self.shape = (features.shape[0], len(source))
         self.has_indicators = has_indicators
+        self.has_cheap_curvature = not has_indicators  # one output a node: a small Gram matrix for each
 
     @property
     def is_small(self) -> bool:

@@ -98,7 +98,7 @@ class GLBI:
             direction=np.zeros_like(z[W]),
             alpha_direction=np.zeros_like(alpha),
         )
-        if self.step is None and problem.loss.linear_stages:
+        if self.step is None and problem.design.has_cheap_curvature:
             knot = replace(knot, frozen=np.zeros_like(residual))  # at time 0: the first step takes it anew
         if self.step is None and not self.at_rest:
             knot = replace(knot, h=min(_kernels.first_step(system, knot), 0.1 * begin))

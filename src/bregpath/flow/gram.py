@@ -9,7 +9,7 @@ import numpy as np
 from bregpath._typing import Array
 from bregpath.designs import AbstractDesign
 from bregpath.flow.problem import Problem
-from bregpath.losses import GaussianLoss
+from bregpath.losses import AbstractLoss
 
 __all__ = ["GramMatrix"]
 
@@ -63,14 +63,13 @@ class GramMatrix:
     def pays_whole(problem: Problem) -> bool:
         """Whether the matrix of all columns is small enough to replace the design altogether."""
         n, p = problem.design.shape
-        squared = problem.loss.number_in_core == GaussianLoss.compiled_id
-        return squared and p <= min(n, MAX_WHOLE) and problem.design.row_blocks() is not None
+        return _is_squared(problem.loss) and p <= min(n, MAX_WHOLE) and problem.design.row_blocks() is not None
 
     @staticmethod
     def pays(problem: Problem, block: AbstractDesign) -> bool:
         """Whether products with the matrix of some columns are cheaper than those with their rows."""
         n, m = block.shape
-        return problem.loss.number_in_core == GaussianLoss.compiled_id and block.layout == "dense" and m <= 2 * n
+        return _is_squared(problem.loss) and block.layout == "dense" and m <= 2 * n
 
     def grow(self, block: AbstractDesign) -> GramMatrix:
         """The Gram matrix of a block whose first columns are those of this one."""
@@ -102,3 +101,8 @@ class GramMatrix:
             "y_mean": self.y_mean,
             "y_square": self.y_square,
         }
+
+
+def _is_squared(loss: AbstractLoss) -> bool:
+    kernel = loss.kernel()
+    return kernel is not None and kernel.name == "gaussian"

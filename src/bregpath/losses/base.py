@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from bregpath._kernel import Kernel
 from bregpath._typing import Array
 
 __all__ = ["AbstractLoss", "UserLoss"]
@@ -33,8 +34,6 @@ class AbstractLoss(ABC):
         True when ``eta`` carries the units of ``y``; such a ``y`` is scaled inside (see `unit`).
     is_location : bool
         True when the loss is a function of ``eta - y`` only, so that both may be shifted together.
-    curvature_bound : float
-        A global bound of the second derivative, ``inf`` where there is none.
     is_classifier : bool
         True when ``y`` holds labels; then `encode` sets ``classes``.
     deviance_factor : float
@@ -45,30 +44,25 @@ class AbstractLoss(ABC):
         True when a path ends once nearly all is explained, because coefficients only grow from there on.
     has_domain : bool
         True when `value` is infinite for some ``eta``; then steps are also checked inside, where the path is read.
-    linear_stages : bool
-        True when adaptive steps may linearise the loss; see `bregpath._kernels.reference`.
-    compiled_id : int or None
-        Number of this very class in the compiled core; None where there is NumPy only.
     """
 
     name: str = ""
     n_outputs: int = 1
     has_units: bool = False
     is_location: bool = False
-    curvature_bound: float = np.inf
     is_classifier: bool = False
     deviance_factor: float = 2.0
     null_is_exact: bool = False
     can_saturate: bool = True
     has_domain: bool = False
-    linear_stages: bool = False
-    compiled_id: int | None = None
     classes: Array | None = None
 
-    @property
-    def number_in_core(self) -> int | None:
-        """``compiled_id`` of this very class: a subclass may have changed the formulas."""
-        return vars(type(self)).get("compiled_id")
+    def kernel(self) -> Kernel | None:
+        """What the compiled core knows these very formulas as; None where they are evaluated in NumPy.
+
+        Defined with `only_for_its_class`, so that a subclass, which may have changed the formulas, is not mistaken.
+        """
+        return None
 
     @abstractmethod
     def value(self, eta: Array, y: Array, w: Array) -> float:
@@ -157,7 +151,7 @@ class UserLoss(AbstractLoss):
                 f"{type(loss).__name__} lacks {' and '.join(missing)}."
             )
         self.loss = loss
-        settings = ("n_outputs", "has_units", "curvature_bound", "is_classifier")
+        settings = ("n_outputs", "has_units", "is_classifier")
         methods = ("encode", "unit", "null", "saturated", "predict")
         for attribute in settings + methods:
             if hasattr(loss, attribute):

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from bregpath._kernel import Kernel, only_for_its_class
 from bregpath._typing import Array
 from bregpath.losses.base import AbstractLoss
 
@@ -35,17 +36,15 @@ class FieldCompositeLoss(AbstractLoss):
 
     name = "field-composite"
     null_is_exact = True
-    node_loss_id = 4  # the multinomial loss of the compiled core, node by node
 
     def __init__(self, n_states: Any) -> None:
         self.n_states = np.asarray(n_states, dtype=int)
         self.starts = np.concatenate([[0], np.cumsum(self.n_states)])
         self.n_outputs = int(self.starts[-1])
 
-    @property
-    def node_states(self) -> Array:
-        """Columns of the predictor of each node."""
-        return self.n_states
+    @only_for_its_class
+    def kernel(self) -> Kernel:
+        return Kernel("multinomial", {"nodes": np.asarray(self.n_states, dtype=np.int64)})
 
     def _spread(self, of_nodes: Array) -> Array:
         """Numbers of nodes (n, p) at all of their states."""

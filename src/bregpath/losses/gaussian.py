@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bregpath._kernel import Kernel, only_for_its_class
 from bregpath._typing import Array
 from bregpath.losses.base import AbstractLoss
 
@@ -22,10 +23,12 @@ class GaussianLoss(AbstractLoss):
     """
 
     name = "gaussian"
-    compiled_id = 0
     has_units = True
     is_location = True
-    curvature_bound = 1.0
+
+    @only_for_its_class
+    def kernel(self) -> Kernel:
+        return Kernel("gaussian", {})
 
     def value(self, eta: Array, y: Array, w: Array) -> float:
         residual = eta - y

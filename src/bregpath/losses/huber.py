@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from bregpath._kernel import Kernel, only_for_its_class
 from bregpath._typing import Array
 from bregpath.losses.base import AbstractLoss
 from bregpath.losses.gaussian import standard_deviation
@@ -32,15 +33,17 @@ class HuberLoss(AbstractLoss):
     """
 
     name = "huber"
-    compiled_id = 3
     has_units = True
     is_location = True
-    curvature_bound = 1.0
 
     def __init__(self, threshold: float = 1.345) -> None:
         if not threshold > 0:
             raise ValueError(f"`threshold` of the Huber loss must be positive, found {threshold}.")
         self.threshold = float(threshold)
+
+    @only_for_its_class
+    def kernel(self) -> Kernel:
+        return Kernel("huber", {"threshold": self.threshold})
 
     def value(self, eta: Array, y: Array, w: Array) -> float:
         size = np.abs(eta - y)

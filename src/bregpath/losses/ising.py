@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
+from bregpath._kernel import Kernel, only_for_its_class
 from bregpath._typing import Array
 from bregpath.losses.base import AbstractLoss
 
@@ -17,18 +18,12 @@ class _IsingLoss(AbstractLoss):
     """Spins ``y`` of shape (n, p) in {-1, +1}; ``eta`` has one column a node."""
 
     null_is_exact = True
-    linear_stages = True
 
     def __init__(self, n_outputs: int = 1) -> None:
         self.n_outputs = n_outputs
 
     def to_dict(self) -> dict[str, Any]:
         return {"name": self.name, "n_outputs": self.n_outputs}
-
-    @property
-    def node_states(self) -> Array:
-        """Columns of the predictor of each node."""
-        return np.ones(self.n_outputs, dtype=int)
 
     def null(self, y: Array, w: Array) -> Array:
         up = w @ (y > 0)
@@ -49,7 +44,10 @@ class IsingCompositeLoss(_IsingLoss):
     """
 
     name = "ising-composite"
-    node_loss_id = 1  # the logistic loss of the compiled core, node by node
+
+    @only_for_its_class
+    def kernel(self) -> Kernel:
+        return Kernel("logistic", {"nodes": np.ones(self.n_outputs, dtype=np.int64)})
 
     def value(self, eta: Array, y: Array, w: Array) -> float:
         return float(w @ np.logaddexp(0.0, -y * eta).sum(axis=1))
@@ -81,7 +79,10 @@ class IsingFlowLoss(_IsingLoss):
     """
 
     name = "ising-mpf"
-    node_loss_id = 6
+
+    @only_for_its_class
+    def kernel(self) -> Kernel:
+        return Kernel("ising-flow", {"nodes": np.ones(self.n_outputs, dtype=np.int64)})
 
     def value(self, eta: Array, y: Array, w: Array) -> float:
         with np.errstate(over="ignore"):

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
+from bregpath._kernel import Kernel, only_for_its_class
 from bregpath._typing import Array
 from bregpath.losses.base import AbstractLoss, encode_labels
 
@@ -30,12 +31,14 @@ class LogisticLoss(AbstractLoss):
     """
 
     name = "logistic"
-    compiled_id = 1
-    curvature_bound = 0.25
     is_classifier = True
 
     def __init__(self, classes: Any = None) -> None:
         self.classes = None if classes is None else np.asarray(classes)
+
+    @only_for_its_class
+    def kernel(self) -> Kernel:
+        return Kernel("logistic", {})
 
     def value(self, eta: Array, y: Array, w: Array) -> float:
         return float(np.dot(w, np.logaddexp(0.0, -y * eta)))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp, softmax
 
+from bregpath._kernel import Kernel, only_for_its_class
 from bregpath._typing import Array
 from bregpath.losses.base import AbstractLoss, encode_labels
 
@@ -29,8 +30,6 @@ class MultinomialLoss(AbstractLoss):
     """
 
     name = "multinomial"
-    compiled_id = 4
-    curvature_bound = 0.5
     is_classifier = True
 
     def __init__(self, classes: Any = None) -> None:
@@ -39,6 +38,10 @@ class MultinomialLoss(AbstractLoss):
     @property
     def n_outputs(self) -> int:  # type: ignore[override]
         return 1 if self.classes is None else len(self.classes)
+
+    @only_for_its_class
+    def kernel(self) -> Kernel:
+        return Kernel("multinomial", {})
 
     def value(self, eta: Array, y: Array, w: Array) -> float:
         chosen = np.take_along_axis(eta, y[:, None], axis=1)[:, 0]

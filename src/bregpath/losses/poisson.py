@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import logsumexp, xlogy
 
+from bregpath._kernel import Kernel, only_for_its_class
 from bregpath._typing import Array
 from bregpath.losses.base import AbstractLoss, check_numbers
 
@@ -24,7 +25,10 @@ class PoissonLoss(AbstractLoss):
     """
 
     name = "poisson"
-    compiled_id = 2
+
+    @only_for_its_class
+    def kernel(self) -> Kernel:
+        return Kernel("poisson", {})
 
     def value(self, eta: Array, y: Array, w: Array) -> float:
         with np.errstate(over="ignore"):

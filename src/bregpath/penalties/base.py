@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from bregpath._kernel import Kernel
 from bregpath._typing import Array, BoolArray, IntArray
+from bregpath.penalties.wishes import check_factor, check_limit
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = ["AbstractPenalty"]
 
@@ -24,7 +29,13 @@ class AbstractPenalty(ABC):
     Weights: 0 makes a coordinate free (it never was penalised and starts at its unpenalised optimum), ``inf``
     excludes it. Limits satisfy ``lower <= 0 <= upper``; a limit of 0 forbids a sign and acts inside the
     mirror map, any other limit clips its result (inside groups it is part of the minimisation).
+
+    A new penalty is one file with `shrink` and `value`, and `entry` where its threshold is not the weight of a single
+    coordinate. What is here holds for penalties that treat every coordinate for itself.
     """
+
+    name: ClassVar[str] = ""
+    array_names: ClassVar[tuple[str, ...]] = ("weights", "lower", "upper")  # what it is made of
 
     def __init__(self, weights: Array, lower: Array, upper: Array) -> None:
         self.weights = weights
@@ -32,28 +43,58 @@ class AbstractPenalty(ABC):
         self.upper = upper
         self.has_limits = bool(np.any(np.isfinite(lower)) or np.any(np.isfinite(upper)))
 
+    @classmethod
+    def build(
+        cls,
+        n_columns: int,
+        n_outputs: int,
+        *,
+        groups: Any = None,
+        penalty_factor: Any = None,
+        lower: Any = None,
+        upper: Any = None,
+    ) -> Self:
+        """The penalty of so many columns from a user's wishes, all checked; see `bregpath.trace_path`."""
+        if groups is not None:
+            raise ValueError(f'`groups` needs penalty="group" or "group-sqrt", found penalty={cls.name!r}.')
+        factor = check_factor(penalty_factor, n_columns, "column")
+        return cls(
+            np.repeat(factor[:, None], n_outputs, axis=1),
+            check_limit("lower", lower, n_columns, n_outputs),
+            check_limit("upper", upper, n_columns, n_outputs),
+        )
+
+    def kernel(self) -> Kernel | None:
+        """What the compiled core knows this very class as; see `bregpath.losses.AbstractLoss.kernel`."""
+        return None
+
     @abstractmethod
     def shrink(self, z: Array) -> Array:
         """The mirror map, before it is scaled by kappa and clipped."""
 
     @abstractmethod
+    def value(self, beta: Array) -> float:
+        """The penalty :math:`J` itself."""
+
     def entry(self, z: Array) -> Array:
         """Distance of every coordinate to its threshold: positive while it is zero, negative once it is active.
 
         Free coordinates are at ``-inf``, excluded ones at ``+inf``.
         """
+        distance = self.weights - np.abs(self.allowed(z))
+        return np.where(self.weights == 0, -np.inf, distance)
 
-    @abstractmethod
-    def value(self, beta: Array) -> float:
-        """The penalty :math:`J` itself."""
+    def arrays(self) -> dict[str, Array]:
+        """The arrays it is made of, by name: the arguments of its constructor."""
+        return {name: getattr(self, name) for name in self.array_names}
 
-    @abstractmethod
-    def take(self, columns: IntArray) -> AbstractPenalty:
+    def take(self, columns: IntArray) -> Self:
         """The same penalty on some columns of the design; whole groups only."""
+        return type(self)(**{name: array[columns] for name, array in self.arrays().items()})
 
-    @abstractmethod
     def close(self, columns: BoolArray) -> BoolArray:
         """The smallest set of columns that contains ``columns`` and is a union of groups."""
+        return columns
 
     def slack(self, design: Any) -> Array:
         """How much the distance of each column of a design can change when ``z = -X'R`` and R moves by one."""

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bregpath._kernel import Kernel, only_for_its_class
 from bregpath._typing import Array, BoolArray, IntArray
 from bregpath.penalties.base import AbstractPenalty
+from bregpath.penalties.wishes import check_group_factor, check_groups, check_limit
 
-__all__ = ["GroupPenalty"]
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["GroupPenalty", "GroupSqrtPenalty"]
 
 BISECTIONS = 60
 
@@ -32,11 +37,48 @@ class GroupPenalty(AbstractPenalty):
     array([2.4, 3.2, 0. ])
     """
 
+    name = "group"
+    array_names = ("weights", "lower", "upper", "groups")
+
     def __init__(self, weights: Array, lower: Array, upper: Array, groups: IntArray) -> None:
         super().__init__(weights, lower, upper)
         self.groups = groups
         self.n_groups = int(groups.max(initial=-1)) + 1
         self.has_box = any(bool(np.any(np.isfinite(limit) & (limit != 0))) for limit in (lower, upper))
+
+    @classmethod
+    def build(
+        cls,
+        n_columns: int,
+        n_outputs: int,
+        *,
+        groups: Any = None,
+        penalty_factor: Any = None,
+        lower: Any = None,
+        upper: Any = None,
+    ) -> Self:
+        """Without ``groups`` a group is one column over all outputs: the natural choice for several (multinomial)."""
+        labels = check_groups(groups, n_columns)
+        weights = check_group_factor(penalty_factor, labels) * cls._threshold(np.bincount(labels) * n_outputs)[labels]
+        return cls(
+            np.repeat(weights[:, None], n_outputs, axis=1),
+            check_limit("lower", lower, n_columns, n_outputs),
+            check_limit("upper", upper, n_columns, n_outputs),
+            labels,
+        )
+
+    @staticmethod
+    def _threshold(sizes: Array) -> Array:
+        """Threshold of groups of some sizes, in units of their factors."""
+        return np.ones(len(sizes))
+
+    @only_for_its_class
+    def kernel(self) -> Kernel:
+        return Kernel("group", self.arrays())
+
+    def take(self, columns: IntArray) -> Self:
+        local = np.unique(self.groups[columns], return_inverse=True)[1]
+        return type(self)(self.weights[columns], self.lower[columns], self.upper[columns], local)
 
     def _norms(self, z: Array) -> Array:
         """Norm of its group, at every column."""
@@ -88,11 +130,21 @@ class GroupPenalty(AbstractPenalty):
     def slack(self, design: Any) -> Array:
         return design.group_norms(self.groups)
 
-    def take(self, columns: IntArray) -> GroupPenalty:
-        local = np.unique(self.groups[columns], return_inverse=True)[1]
-        return GroupPenalty(self.weights[columns], self.lower[columns], self.upper[columns], local)
-
     def close(self, columns: BoolArray) -> BoolArray:
         touched = np.zeros(self.n_groups, dtype=bool)
         touched[self.groups[columns]] = True
         return touched[self.groups]
+
+
+class GroupSqrtPenalty(GroupPenalty):
+    """The group norm with a threshold that is the square root of a group's size."""
+
+    name = "group-sqrt"
+
+    @staticmethod
+    def _threshold(sizes: Array) -> Array:
+        return np.sqrt(sizes)
+
+    @only_for_its_class
+    def kernel(self) -> Kernel:
+        return Kernel("group", self.arrays())

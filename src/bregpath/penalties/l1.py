@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bregpath._typing import Array, BoolArray, IntArray
+from bregpath._kernel import Kernel, only_for_its_class
+from bregpath._typing import Array
 from bregpath.penalties.base import AbstractPenalty
 
 __all__ = ["L1Penalty"]
@@ -24,20 +25,16 @@ class L1Penalty(AbstractPenalty):
     array([-0.5,  0. ,  2. ])
     """
 
+    name = "l1"
+
+    @only_for_its_class
+    def kernel(self) -> Kernel:
+        return Kernel("l1", self.arrays())  # type: ignore[arg-type]
+
     def shrink(self, z: Array) -> Array:
         z = self.allowed(z)
         return np.sign(z) * np.maximum(np.abs(z) - self.weights, 0.0)
 
-    def entry(self, z: Array) -> Array:
-        distance = self.weights - np.abs(self.allowed(z))
-        return np.where(self.weights == 0, -np.inf, distance)
-
     def value(self, beta: Array) -> float:
         active = beta != 0  # an excluded coordinate has weight inf and coefficient 0: no contribution
         return float(np.sum(self.weights[active] * np.abs(beta[active])))
-
-    def take(self, columns: IntArray) -> L1Penalty:
-        return L1Penalty(self.weights[columns], self.lower[columns], self.upper[columns])
-
-    def close(self, columns: BoolArray) -> BoolArray:
-        return columns

@@ -87,7 +87,7 @@ def _check(measure: Any, loss: AbstractLoss, name: str | None = None) -> Scorer:
 
 
 def _deviance(loss: AbstractLoss, unit: float, eta: Array, y: Array, w: Array) -> Array:
-    if loss.name in _ROWWISE and loss.number_in_core is not None:
+    if loss.name in _ROWWISE and loss.kernel() is not None:
         return _ROWWISE[loss.name](eta, y) @ w
     # Losses with units count in those of the path on all rows (the bend of Huber's loss is a multiple of them).
     y = y / unit if loss.has_units else y
