@@ -14,6 +14,7 @@ from bregpath._archive import DamagedError, digest_of, read_members, require, wr
 from bregpath._frames import ColumnEncoder
 from bregpath._typing import Array
 from bregpath._version import __version__
+from bregpath.flow.reading import READINGS
 from bregpath.flow.stop import Result
 from bregpath.flow.trajectory import Chunk, Trajectory
 from bregpath.losses import GRAPH_LOSSES, LOSSES, AbstractLoss, loss_from_dict
@@ -95,7 +96,7 @@ def write_path(path: Path, file: str | PathLike[str]) -> None:
         "penalty": penalty,
         "result": path.result.name,
         "stats": {name: _plain(value) for name, value in asdict(path.stats).items()},
-        "degree": int(trajectory.degree),
+        "degree": trajectory.reading.degree,
         "encoder": None if path.encoder is None else path.encoder.to_dict(),
         "layout": None,
     }
@@ -203,15 +204,13 @@ def _assemble(header: dict[str, Any], arrays: dict[str, Array]) -> Path:
     path_type, units = _unpack_units(layout, arrays)
     n_alpha, q = len(arrays["alpha_null"]), arrays["beta_null"].shape[1]
     degree, result, encoder = header["degree"], header["result"], header["encoder"]
-    require(degree in (1, 3) and isinstance(degree, int), f"`degree`={degree!r}")
+    require(degree in READINGS and isinstance(degree, int), f"`degree`={degree!r}")
     require(result in Result.__members__, f"`result`={result!r}")
     require(((arrays["events"][:, 3] | 1) == 1).all() and np.isin(arrays["located"][:, 2], (0, 1)).all(), "odd events")
     if encoder is not None:
         check_encoder(encoder)
     trajectory = Trajectory(
-        penalty=_unpack_penalty(PENALTIES[kind], arrays),
-        kappa=float(arrays["kappa"]),
-        degree=degree,
+        READINGS[degree](_unpack_penalty(PENALTIES[kind], arrays), float(arrays["kappa"])),
         alpha_null=arrays["alpha_null"],
         beta_null=arrays["beta_null"],
         chunks=_unpack_chunks(arrays, n_alpha, q),

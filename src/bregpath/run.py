@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -15,7 +15,8 @@ from bregpath import _frames, _interrupts, _validation
 from bregpath._kernels import Steps, UnstableStepError
 from bregpath._progress import progress_bar
 from bregpath._typing import Array
-from bregpath.flow.glbi import GLBI, State
+from bregpath.flow import FLOWS, AbstractFlow
+from bregpath.flow.base import State
 from bregpath.flow.integrate import Record, integrate
 from bregpath.flow.problem import Problem, null_model
 from bregpath.flow.stop import Progress, Result, as_stop
@@ -49,6 +50,7 @@ def run_path(
     saturation: float | None = SATURATION,
     screening: bool = True,
     progress: bool | None = False,
+    flow: Any = "glbi",
     path_type: type[PathType] = Path,  # type: ignore[assignment]
 ) -> PathType:
     """Trace an assembled problem; the arguments are those of `trace_path`.
@@ -66,22 +68,42 @@ def run_path(
         raise ValueError(f"`n_times` must be a whole number of at least 2, found {n_times!r}.")
     if saturation is not None:
         saturation = _validation.check_number("saturation", saturation, at_most=1.0)
-    dynamics = GLBI(problem, None if step == "adaptive" else float(step), tol, bool(screening))
+    dynamics = _choose_flow(flow)(problem, None if step == "adaptive" else float(step), tol, bool(screening))
     start = dynamics.start()
+    t0 = start.knot.t / units.y_unit if np.isfinite(start.knot.t) else 1.0
     if t is None:
         ratio = _validation.check_number("t_ratio", t_ratio, above=1.0)
-        times = start.knot.t / units.y_unit * np.geomspace(1.0, ratio, n_times)
+        times = t0 * np.geomspace(1.0, ratio, n_times)
     else:
         times = _validation.check_times(t)
-    run = _Run(problem, units, encoder, as_stop(stop), saturation, progress, path_type)
-    return run.trace(dynamics, Record(start, run.new_trajectory(dynamics, start)), times)  # type: ignore[return-value]
+    null = _null_value(problem, start)
+    run = _Run(dynamics, start.knot.t, null, units, encoder, as_stop(stop), saturation, progress, path_type)
+    return run.trace(Record(start, run.new_trajectory(start)), times)  # type: ignore[return-value]
+
+
+def _choose_flow(flow: Any) -> type[AbstractFlow]:
+    if isinstance(flow, type) and issubclass(flow, AbstractFlow):
+        return flow
+    if not isinstance(flow, str) or flow not in FLOWS:
+        raise ValueError(f"`flow` must be one of {sorted(FLOWS)} or a class of flows, found {flow!r}.")
+    return FLOWS[flow]
+
+
+def _null_value(problem: Problem, start: State) -> float:
+    """Loss of the intercept alone, from which deviance is counted, as glmnet does."""
+    if not problem.penalty.free.any():
+        return start.knot.value
+    nothing = build_penalty("l1", *problem.beta_shape)
+    return problem.value(problem.predictor(problem.design, *null_model(replace(problem, penalty=nothing))))
 
 
 @dataclass(frozen=True)
 class _Run:
     """Traces a problem and, later, traces it on."""
 
-    problem: Problem
+    flow: AbstractFlow
+    t0: float  # inside; infinite where nothing ever enters
+    null: float  # loss of the null model
     units: Any  # Units, or the layout of a graph
     encoder: _frames.ColumnEncoder | None
     stop: Callable[[Progress], bool] | None
@@ -89,17 +111,19 @@ class _Run:
     progress: bool | None
     path_type: type[Path] = Path
 
-    def new_trajectory(self, dynamics: GLBI, start: State) -> Trajectory:
-        beta = np.zeros(self.problem.beta_shape)
-        beta[start.working.columns] = start.working.penalty.primal(start.knot.z, self.problem.kappa)
-        beta[~self.problem.penalty.free] = 0.0
-        return Trajectory(self.problem.penalty, self.problem.kappa, dynamics.degree, start.knot.alpha, beta)
+    @property
+    def problem(self) -> Problem:
+        return self.flow.problem
 
-    def trace(self, dynamics: GLBI, record: Record, times: Array, earlier: Path | None = None) -> Path:
+    def new_trajectory(self, start: State) -> Trajectory:
+        beta, free = np.zeros(self.problem.beta_shape), self.problem.penalty.free_among(start.columns)
+        beta[start.columns[free]] = self.flow.reading.at_knots(start.columns, start.knot.z)[free]
+        return Trajectory(self.flow.reading, start.knot.alpha, beta)
+
+    def trace(self, record: Record, times: Array, earlier: Path | None = None) -> Path:
         """Advance to the last of ``times`` and make the Path up to there; ``earlier`` is what it continues."""
         began = time.perf_counter()
-        null = self._null_value(dynamics)
-        result, end, record = self._integrate(dynamics, record, times * self.units.y_unit, null)
+        result, end, record = self._integrate(record, times * self.units.y_unit)
         if record.trajectory.is_thinned:
             warnings.warn(
                 "The record of this path grew beyond 512 MB and was thinned: it is exact at path.t, and interpolated "
@@ -110,50 +134,43 @@ class _Run:
             end /= self.units.y_unit
             times = np.append(times[times < end], end)
         try:
-            return self._path(dynamics, record, times, earlier, result, null, began)
+            return self._path(record, times, earlier, result, began)
         except KeyboardInterrupt:  # the path is there, only not yet put together; a second interrupt is not held back
             if not (_interrupts.keeps_parts() and record.trajectory.chunks):
                 raise
-            return self._path(dynamics, record, times, earlier, Result.INTERRUPTED, null, began)
+            return self._path(record, times, earlier, Result.INTERRUPTED, began)
 
-    def _integrate(self, dynamics: GLBI, record: Record, times: Array, null: float) -> tuple[Result, float, Record]:
+    def _integrate(self, record: Record, times: Array) -> tuple[Result, float, Record]:
         """How the path ended, when, and what it has become; all times are inside ones."""
-        if dynamics.at_rest:
+        if np.isinf(self.t0):
             return Result.AT_REST, times[-1], record
         unit, start = self.units.y_unit, record.state.knot.t
         is_watched = self.stop is not None or self.progress is not False
         with progress_bar(self.progress, start, times[-1]) as report:
             try:
-                verdict = _Verdict(self, null)
-                result, end, record = integrate(dynamics, record, times, verdict, report, is_watched)
+                verdict = _Verdict(self)
+                result, end, record = integrate(self.flow, record, times, verdict, report, is_watched)
             except UnstableStepError as error:
                 raise error.in_units(unit) from None
-        if result is Result.STALLED and not record.state.knot.t > dynamics.t0 * (1 + MIN_START):
-            raise _no_start(dynamics, dynamics.t0 / unit)
+        if result is Result.STALLED and not record.state.knot.t > self.t0 * (1 + MIN_START):
+            raise _no_start(self.flow, self.t0 / unit)
         return result, end, record
 
-    def _path(
-        self, dynamics: GLBI, record: Record, times: Array, earlier: Path | None, result: Result, null: float,
-        began: float,
-    ) -> Path:  # fmt: skip
+    def _path(self, record: Record, times: Array, earlier: Path | None, result: Result, began: float) -> Path:
         """The record as a Path at some times."""
         (state, trajectory), unit = record, self.units.y_unit
-        knot, dual = state.knot, state.working.dual
         stats = Stats(
             steps=trajectory.n_steps,
-            gradients=int(knot.gradients),
-            column_products=int(knot.products) + (dual.products if dual else 0),
-            refreshes=dual.refreshes if dual else 0,
-            working_columns=len(state.working.columns),
+            **asdict(self.flow.costs(state)),
             seconds=time.perf_counter() - began + (earlier.stats.seconds if earlier else 0.0),
         )
         scale = self.problem.loss.deviance_factor * unit**2
         floor = self.problem.loss.saturated(self.problem.y, self.problem.w)
         known = len(earlier.t) if earlier else 0
-        values = dynamics.values(state, *trajectory.read(times[known:] * unit))
-        if dynamics.at_rest and not self.problem.penalty.free.any():
+        values = self.flow.values(state, *trajectory.read(times[known:] * unit))
+        if np.isinf(self.t0) and not self.problem.penalty.free.any():
             # The share of a deviance that is mere rounding would be anything.
-            values = np.full(len(times) - known, null)
+            values = np.full(len(times) - known, self.null)
         deviance = np.append(earlier.deviance if earlier else [], scale * (values - floor))
 
         def go_on(path: Path, t_max: float) -> Path:
@@ -161,12 +178,12 @@ class _Run:
             more = max(1, int(np.ceil(np.log(t_max / times[-1]) / log_step))) if log_step > 0 else 1
             later = np.concatenate([times, np.geomspace(times[-1], t_max, more + 1)[1:]])
             run = replace(self, stop=None) if result is Result.STOPPED else self  # the rule has had its say
-            return run.trace(dynamics, record._replace(state=state.copy()), later, earlier=path)
+            return run.trace(record._replace(state=state.copy()), later, earlier=path)
 
         return self.path_type(
             t=times,
             deviance=deviance,
-            null_deviance=scale * (null - floor),
+            null_deviance=scale * (self.null - floor),
             result=result,
             stats=stats,
             loss=self.problem.loss,
@@ -176,16 +193,8 @@ class _Run:
             _continue=go_on,
         )
 
-    def _null_value(self, dynamics: GLBI) -> float:
-        """Loss of the intercept alone, from which deviance is counted, as glmnet does."""
-        problem = self.problem
-        if not problem.penalty.free.any():
-            return dynamics.null_value
-        nothing = build_penalty("l1", *problem.beta_shape)
-        return problem.value(problem.predictor(problem.design, *null_model(replace(problem, penalty=nothing))))
 
-
-def _no_start(dynamics: GLBI, t0: float) -> ValueError:
+def _no_start(dynamics: AbstractFlow, t0: float) -> ValueError:
     if dynamics.step is not None:
         return ValueError(f"`step` is so short that t stays at t0={t0:g}; choose a longer one.")
     return ValueError(
@@ -198,10 +207,10 @@ def _no_start(dynamics: GLBI, t0: float) -> ValueError:
 class _Verdict:
     """Ends a path by the user's rule, or when nothing is left to explain."""
 
-    def __init__(self, run: _Run, null: float) -> None:
+    def __init__(self, run: _Run) -> None:
         self.run = run
         self.floor = run.problem.loss.saturated(run.problem.y, run.problem.w)
-        self.span = null - self.floor
+        self.span = run.null - self.floor
 
     def __call__(self, record: Record, steps: Steps, n_active: Array) -> tuple[Result, float] | None:
         ratio = 1.0 - (steps.value - self.floor) / self.span if self.span > 0 else np.zeros(len(steps) + 1)
@@ -209,7 +218,7 @@ class _Verdict:
         limit = share if share is not None and self.run.problem.loss.can_saturate else np.inf
         saturated = np.flatnonzero(ratio[1:] >= limit) + 1
         last = int(saturated[0]) if len(saturated) else len(steps)
-        stop, read = self.run.stop, partial(self._read, record.state.working.columns, steps)
+        stop, read = self.run.stop, partial(self._read, steps)
         for k in range(1, last + 1) if stop is not None else ():
             time_now = float(steps.t[k]) / self.run.units.y_unit
             progress = Progress(time_now, int(n_active[k]), float(ratio[k]), partial(read, k))
@@ -235,11 +244,10 @@ class _Verdict:
                 low = middle
         return low * (1 - 1e-13)  # on the safe side of what rounding does to times in other units
 
-    def _read(self, columns: Array, steps: Steps, k: int) -> tuple[Array, Array]:
+    def _read(self, steps: Steps, k: int) -> tuple[Array, Array]:
         """Intercept and coefficients at a knot, as the user knows them."""
-        problem, columns = self.run.problem, columns[: steps.z.shape[1]]  # those after them are new
-        beta = problem.penalty.take(columns).primal(steps.z[k], problem.kappa)
-        return self._restore(steps.alpha[k], columns, beta)
+        beta = self.run.flow.reading.at_knots(steps.columns, steps.z[k])
+        return self._restore(steps.alpha[k], steps.columns, beta)
 
     def _restore(self, alpha: Array, columns: Array, beta: Array) -> tuple[Array, Array]:
         problem = self.run.problem

@@ -35,7 +35,7 @@ def trace_path(
     t: Any = None,
     t_ratio: float = 100.0,
     n_times: int = 100,
-    flow: str = "glbi",
+    flow: Any = "glbi",
     sample_weight: Any = None,
     offset: Any = None,
     fit_intercept: bool = True,
@@ -81,8 +81,8 @@ def trace_path(
         Times to report; by default ``n_times`` log-spaced times from ``t0`` to ``t_ratio * t0``.
     t_ratio : float, default 100
     n_times : int, default 100
-    flow : {"glbi"}
-        The dynamics.
+    flow : {"glbi"} or class, default "glbi"
+        The dynamics; an `AbstractFlow` of your own is taken as well.
     sample_weight : array-like of shape (n,), optional
         Weight k equals k copies of a row, weight 0 its absence.
     offset : array-like of shape (n,) or (n, q), optional
@@ -115,15 +115,13 @@ def trace_path(
     >>> path.support(3 * path.t[0]).tolist()
     [0, 1, 2, 3]
     """
-    if flow != "glbi":
-        raise ValueError(f'`flow` must be "glbi", found {flow!r}.')
     problem, units, encoder = _build_problem(
         X, y, loss, penalty, groups, penalty_factor, lower, upper,
         kappa, sample_weight, offset, fit_intercept, standardize,
     )  # fmt: skip
     return run_path(
         problem, units, encoder, step=step, tol=tol, t=t, t_ratio=t_ratio, n_times=n_times, stop=stop,
-        saturation=saturation, screening=screening, progress=progress,
+        saturation=saturation, screening=screening, progress=progress, flow=flow,
     )  # fmt: skip
 
 

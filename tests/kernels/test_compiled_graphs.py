@@ -33,10 +33,11 @@ def run(problem, step):
     """The knots between blocks of steps."""
     flow = GLBI(problem, step, 0.01)
     state = flow.start()
-    end = 4 * flow.t0 if step is None else flow.t0 + 30 * step
+    t0 = state.knot.t
+    end = 4 * t0 if step is None else t0 + 30 * step
     knots = []
     while state.knot.t < end:
-        _, state = flow.advance(state, end)
+        state, _ = flow.advance(state, end)
         knots.append(state.knot)
     return knots
 

@@ -126,11 +126,11 @@ def test_a_block_is_left_in_the_middle(monkeypatch, rng):
     y = (X[:, 0] + X[:, 1] + rng.standard_normal(len(X)) > 0).astype(int)
     advance = _kernels.advance
 
-    def press_in_the_second_block(system, knot, until, max_steps, keep_rows):
-        if not knot.gradients:
-            return advance(system, knot, until, 2, keep_rows)
+    def press_in_the_second_block(system, knot, memory, until, max_steps, keep_rows):
+        if not memory.gradients:
+            return advance(system, knot, memory, until, 2, keep_rows)
         with ctrl_c_after(0.2):
-            return advance(system, knot, until, max_steps, keep_rows)
+            return advance(system, knot, memory, until, max_steps, keep_rows)
 
     def trace(steps, **options):
         return trace_path(X, y, loss="logistic", step=1e-4, t=[t0 + 1e-4 * steps], standardize="X")

@@ -9,21 +9,22 @@ import os
 from types import ModuleType
 
 from bregpath._kernels import reference
-from bregpath._kernels.records import BoundaryError, Knot, StepError, Steps, System, UnstableStepError, cubic
-from bregpath._kernels.reference import NOISE, first_step
+from bregpath._kernels.records import BoundaryError, Knot, Memory, StepError, Steps, System, UnstableStepError, cubic
+from bregpath._kernels.reference import NOISE, begin
 from bregpath._typing import Array
 
 __all__ = [
     "NOISE",
     "BoundaryError",
     "Knot",
+    "Memory",
     "StepError",
     "Steps",
     "System",
     "UnstableStepError",
     "advance",
+    "begin",
     "cubic",
-    "first_step",
     "has_compiled",
     "implementation",
     "values",
@@ -48,11 +49,11 @@ def has_compiled() -> bool:
     return _compiled is not None
 
 
-def advance(system: System, knot: Knot, until: float, max_steps: int, keep_rows: bool) -> Steps:
+def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps: int, keep_rows: bool) -> Steps:
     """A block of steps by the fastest kernels that know the system; ``keep_rows`` keeps R at every knot."""
     if _compiled is not None and _compiled.supports(system):
-        return _compiled.advance(system, knot, until, max_steps, keep_rows)
-    return reference.advance(system, knot, until, max_steps)
+        return _compiled.advance(system, knot, memory, until, max_steps, keep_rows)
+    return reference.advance(system, knot, memory, until, max_steps)
 
 
 def values(system: System, alpha: Array, beta: Array) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 import bregpath._kernels._core as _core
 from bregpath import _interrupts
 from bregpath._kernel import Kernel
-from bregpath._kernels.records import Knot, StepError, Steps, System, UnstableStepError
+from bregpath._kernels.records import Knot, Memory, StepError, Steps, System, UnstableStepError
 from bregpath._typing import Array
 
 __all__ = ["advance", "isa", "supports", "values"]
@@ -28,7 +28,7 @@ def supports(system: System) -> bool:
     return system.gram is not None or system.block.layout in ("dense", "csc")
 
 
-def advance(system: System, knot: Knot, until: float, max_steps: int, keep_rows: bool) -> Steps:
+def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps: int, keep_rows: bool) -> Steps:
     """See `reference.advance`; without ``keep_rows`` only the last ``R``, ``residual`` and ``frozen`` are kept."""
     m, c = knot.z.shape
     n, q = knot.R.shape
@@ -36,19 +36,19 @@ def advance(system: System, knot: Knot, until: float, max_steps: int, keep_rows:
     rows = size if keep_rows else 1
     t, value, h, reach = np.empty((4, size))
     extra = np.zeros((size, 5))  # gradients, products, rate, age, time of the frozen curvature
-    alpha, alpha_slope, alpha_direction = np.empty((3, size, q))
+    alpha, alpha_slope, alpha_direction = np.empty((3, size, len(knot.alpha)))
     z, slope, direction = np.empty((3, size, m, c))
     R, residual = np.empty((2, rows, n, q))
-    extra[0, 2:] = knot.rate, knot.age, knot.frozen_t
-    frozen = np.empty((rows, *knot.frozen.shape))
-    t[0], value[0], h[0], reach[0] = knot.t, knot.value, knot.h, 0.0
+    extra[0, 2:] = memory.rate, memory.age, memory.frozen_t
+    frozen = np.empty((rows, *memory.frozen.shape))
+    t[0], value[0], h[0], reach[0] = knot.t, knot.value, memory.h, 0.0
     alpha[0], alpha_slope[0], z[0], slope[0] = knot.alpha, knot.alpha_slope, knot.z, knot.slope
-    direction[0], alpha_direction[0] = knot.direction, knot.alpha_direction
-    R[0], residual[0], frozen[0] = knot.R, knot.residual, knot.frozen
+    direction[0], alpha_direction[0] = memory.direction, memory.alpha_direction
+    R[0], residual[0], frozen[0] = knot.R, knot.residual, memory.frozen
     done, trouble, largest = _stepper(system).advance(
-        knot.t, knot.value, knot.h, knot.rate, knot.age,
+        knot.t, knot.value, memory.h, memory.rate, memory.age,
         z[0], slope[0], alpha[0], alpha_slope[0], R[0], residual[0], direction[0], alpha_direction[0],
-        frozen[0], knot.frozen_t,
+        frozen[0], memory.frozen_t,
         until, max_steps, keep_rows,
         t, value, h, reach, extra, alpha, alpha_slope, z, slope, direction, alpha_direction, R, residual, frozen,
     )  # fmt: skip
@@ -57,7 +57,23 @@ def advance(system: System, knot: Knot, until: float, max_steps: int, keep_rows:
     if trouble == "stalled" and done == 0:
         raise StepError(f"no step from t={knot.t:g} is accurate")
     end = done + 1
+
+    def remember(k: int) -> Memory:
+        gradients, products, rate, age, frozen_t = extra[k].tolist()
+        return Memory(
+            h=float(h[k]),
+            direction=direction[k],
+            alpha_direction=alpha_direction[k],
+            rate=rate,
+            age=int(age),
+            gradients=memory.gradients + int(gradients),
+            products=memory.products + int(products),
+            frozen=frozen[min(k, rows - 1)],
+            frozen_t=frozen_t,
+        )
+
     return Steps(
+        columns=system.columns,
         t=t[:end],
         alpha=alpha[:end],
         alpha_slope=alpha_slope[:end],
@@ -66,16 +82,8 @@ def advance(system: System, knot: Knot, until: float, max_steps: int, keep_rows:
         R=R[:end],
         residual=residual[:end],
         value=value[:end],
-        h=h[:end],
-        direction=direction[:end],
-        alpha_direction=alpha_direction[:end],
         reach=reach[:end],
-        gradients=knot.gradients + extra[:end, 0].astype(int),
-        products=knot.products + extra[:end, 1].astype(int),
-        rate=extra[:end, 2],
-        age=extra[:end, 3].astype(int),
-        frozen=frozen[:end],
-        frozen_t=extra[:end, 4],
+        memory=remember,
         interrupted=trouble == "interrupted",
     )
 
@@ -122,7 +130,7 @@ def _make_stepper(system: System) -> Any:
         fit_intercept=problem.fit_intercept,
         fixed_step=system.step or 0.0,
         tol=system.tol,
-        linear_stages=problem.design.has_cheap_curvature,
+        linear_stages=system.has_linear_stages,
         check=_interrupts.check,
         **parts,
     )

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 
-from bregpath._typing import Array
+from bregpath._typing import Array, IntArray
 
-__all__ = ["BoundaryError", "Knot", "StepError", "Steps", "System", "UnstableStepError", "cubic"]
+__all__ = ["BoundaryError", "Knot", "Memory", "StepError", "Steps", "System", "UnstableStepError", "cubic"]
 
 
 class StepError(RuntimeError):
@@ -41,48 +42,69 @@ class System:
     """What is integrated: the problem restricted to a working set of columns."""
 
     problem: Any  # loss, y, w, offset, kappa, fit_intercept; see bregpath.flow.problem.Problem
-    block: Any  # the working columns as a design
+    columns: IntArray  # the working columns
+    block: Any  # the same as a design
     penalty: Any  # the penalty on the working columns
     step: float | None  # fixed step, or None for adaptive ones
     tol: float
     gram: Any = None  # see bregpath.flow.gram.GramMatrix; the reference does without
     cache: Any = None  # what the compiled core made of it
 
+    @property
+    def has_linear_stages(self) -> bool:
+        """Whether the loss is linearised inside a step; see the reference."""
+        return self.step is None and self.problem.design.has_cheap_curvature
+
 
 @dataclass(frozen=True)
 class Knot:
-    """The state between two steps; ``m`` working columns, ``n`` rows, ``q`` outputs.
+    """A point of the path: physics only, whichever method steps; ``m`` working columns, ``n`` rows, ``q`` outputs.
 
     In a regression ``c = q``; in a graph a column is a pair of nodes with ``c = 1``, and the outputs are the nodes.
     """
 
     t: float
-    alpha: Array  # (q,) intercepts
-    alpha_slope: Array  # (q,) d alpha / dt
+    alpha: Array  # (a,) unpenalised parameters: intercepts
+    alpha_slope: Array  # (a,) d alpha / dt
     z: Array  # (m, c) dual variable
     slope: Array  # (m, c) dz / dt
     R: Array  # (n, q) integral of the residual; z = -X'R on penalised columns
     residual: Array  # (n, q) d loss / d eta
     value: float  # loss
+
+    def grow(self, z: Array, slope: Array) -> Knot:
+        """The same knot with more working columns."""
+        return replace(self, z=np.concatenate([self.z, z]), slope=np.concatenate([self.slope, slope]))
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What the stepping method remembers from one step to the next; nobody else looks into it."""
+
     h: float  # proposed next step
     direction: Array  # (m, c) leading curvature direction, for the power iteration ...
-    alpha_direction: Array  # (q,) ... and its part in the intercepts
+    alpha_direction: Array  # (a,) ... and its part in alpha
     rate: float = 0.0  # largest curvature found there ...
     age: int = 0  # ... and how many steps ago
-    reach: float = 0.0  # longest step tried from the previous knot
-    gradients: int = 0  # gradients computed so far
-    products: int = 0  # products with a single column so far
+    gradients: int = 0  # computed so far
+    products: int = 0  # with a single column so far
     frozen: Array = field(default_factory=lambda: np.zeros((0, 0)))  # predictor at which the curvature is frozen ...
-    frozen_t: float = 0.0  # ... and its time; nothing for losses without linear stages
+    frozen_t: float = 0.0  # ... and its time; nothing without linear stages
+
+    def grow(self, n_columns: int) -> Memory:
+        """The same for more working columns."""
+        new = np.zeros((n_columns - len(self.direction), *self.direction.shape[1:]))
+        return replace(self, direction=np.concatenate([self.direction, new]))
 
 
 @dataclass(frozen=True)
 class Steps:
-    """Consecutive knots as arrays: the fields of `Knot`, in the same order, with a leading axis.
+    """Consecutive knots as arrays: the fields of `Knot` with a leading axis, and what the method remembers at each.
 
-    ``R``, ``residual`` and ``frozen`` may hold the last knot only.
+    ``R`` and ``residual`` may hold the last knot only.
     """
 
+    columns: IntArray  # the working columns
     t: Array
     alpha: Array
     alpha_slope: Array
@@ -91,22 +113,9 @@ class Steps:
     R: Array
     residual: Array
     value: Array
-    h: Array
-    direction: Array
-    alpha_direction: Array
-    rate: Array
-    age: Array
-    reach: Array
-    gradients: Array
-    products: Array
-    frozen: Array
-    frozen_t: Array
+    reach: Array  # longest step that was tried from the knot before
+    memory: Callable[[int], Memory]  # at a knot
     interrupted: bool = False  # Ctrl-C ended the block: what it had is kept, and whoever records it raises
-
-    @classmethod
-    def of(cls, knots: list[Knot], interrupted: bool) -> Steps:
-        arrays = {f.name: np.stack([getattr(k, f.name) for k in knots]) for f in fields(Knot)}
-        return cls(**arrays, interrupted=interrupted)
 
     def __len__(self) -> int:
         """Number of steps."""
@@ -116,12 +125,15 @@ class Steps:
         """The first ``n`` steps."""
         if n == len(self):
             return self
-        return replace(self, **{f.name: getattr(self, f.name)[: n + 1] for f in fields(Knot)})
+        return replace(self, **{name: getattr(self, name)[: n + 1] for name in (*_KNOT, "reach")})
 
-    def last_knot(self) -> Knot:
-        """The knot at the end."""
-        row = {f.name: getattr(self, f.name)[-1] for f in fields(Knot)}
-        return Knot(**{name: x.item() if np.ndim(x) == 0 else x for name, x in row.items()})
+    def end(self) -> tuple[Knot, Memory]:
+        """The last knot."""
+        row = {name: getattr(self, name)[-1] for name in _KNOT}
+        return Knot(**{name: x.item() if np.ndim(x) == 0 else x for name, x in row.items()}), self.memory(len(self))
+
+
+_KNOT = tuple(f.name for f in fields(Knot))
 
 
 def cubic(ends: Any, slopes: Any, h: Array | float, theta: Array | float) -> Array:

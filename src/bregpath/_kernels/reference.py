@@ -20,17 +20,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 
 from bregpath import _interrupts
 from bregpath._kernels.chebyshev import MAX_STAGES, longest_step, stage_coefficients, stages_needed
-from bregpath._kernels.records import BoundaryError, Knot, StepError, Steps, System, UnstableStepError, cubic
+from bregpath._kernels.records import (
+    BoundaryError,
+    Knot,
+    Memory,
+    StepError,
+    Steps,
+    System,
+    UnstableStepError,
+    cubic,
+)
 from bregpath._typing import Array, BoolArray
 
-__all__ = ["NOISE", "advance", "curvature_on", "first_step", "values"]
+__all__ = ["NOISE", "advance", "begin", "curvature_on", "values"]
 
 SAFETY = 0.8  # of the step that the error estimate allows
 RATE_MARGIN = 1.15  # of the power iteration, which approaches the largest curvature from below
@@ -47,23 +56,28 @@ NOISE = 1e-6  # ... and one below this, if a shorter step does not lessen it fou
 INSIDE = (0.25, 0.5, 0.75)  # of a step: where a loss that is not finite everywhere is looked at
 
 
-def advance(system: System, knot: Knot, until: float, max_steps: int) -> Steps:
+def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps: int) -> Steps:
     """Steps from ``knot`` until one reaches ``until`` or ``max_steps`` are done."""
     take_step = _fixed_step if system.step is not None else _adaptive_step
-    knots, interrupted = [knot], False
-    while len(knots) <= max_steps and knots[-1].t < until:
+    path, interrupted = [(knot, memory, 0.0)], False
+    while len(path) <= max_steps and path[-1][0].t < until:
         try:
             _interrupts.check()
-            knots.append(take_step(system, knots[-1]))
+            path.append(take_step(system, *path[-1][:2]))
         except (StepError, KeyboardInterrupt) as trouble:
-            if len(knots) == 1:
+            if len(path) == 1:
                 raise
             interrupted = isinstance(trouble, KeyboardInterrupt)
             break  # keep what was done; a step that failed fails again in the next call
-    return Steps.of(knots, interrupted)
+    arrays = {f.name: np.stack([getattr(k, f.name) for k, _, _ in path]) for f in fields(Knot)}
+    reach = np.array([longest for _, _, longest in path])
+    return Steps(system.columns, **arrays, reach=reach, memory=lambda k: path[k][1], interrupted=interrupted)
 
 
-def _fixed_step(system: System, knot: Knot) -> Knot:
+Step = tuple[Knot, Memory, float]  # its end, what is remembered there, and the longest step that was tried
+
+
+def _fixed_step(system: System, knot: Knot, memory: Memory) -> Step:
     """The three lines."""
     h = system.step
     assert h is not None
@@ -72,23 +86,13 @@ def _fixed_step(system: System, knot: Knot) -> Knot:
     eta = problem.predictor(system.block, alpha, system.penalty.primal(z, problem.kappa))
     residual, value = problem.residual(eta), problem.value(eta)
     if not value <= knot.value + _rounding(knot):
-        _refuse_unstable(system, knot)
+        _refuse_unstable(system, knot, memory)
         if problem.loss.has_domain and np.isinf(value):
             raise BoundaryError(f"the next step leaves the domain of the loss at t={knot.t:g}")
-    return replace(
-        knot,
-        t=knot.t + h,
-        alpha=alpha,
-        alpha_slope=problem.alpha_slope(residual),
-        z=z,
-        slope=-system.block.rmatvec(residual),
-        R=knot.R + h * knot.residual,
-        residual=residual,
-        value=value,
-        reach=h,
-        gradients=knot.gradients + 1,
-        products=knot.products + 2 * len(knot.z),
-    )
+    R, slope = knot.R + h * knot.residual, -system.block.rmatvec(residual)
+    after = Knot(knot.t + h, alpha, problem.alpha_slope(residual), z, slope, R, residual, value)
+    cost = replace(memory, gradients=memory.gradients + 1, products=memory.products + 2 * len(z))
+    return after, cost, h
 
 
 def _rounding(knot: Knot) -> float:
@@ -96,49 +100,40 @@ def _rounding(knot: Knot) -> float:
     return ROUNDING * (abs(knot.value) + 1e-3)
 
 
-def _refuse_unstable(system: System, knot: Knot) -> None:
+def _refuse_unstable(system: System, knot: Knot, memory: Memory) -> None:
     """The loss cannot rise while ``kappa * step * curvature < 2``; where it does, say which step is stable."""
     assert system.step is not None
     support = np.any(system.penalty.support(knot.z + system.step * knot.slope), axis=1)
-    _, _, rate = curvature_on(system, knot, support, iterations=50)
+    rate = curvature_on(system, knot, memory, support, iterations=50).rate
     largest = 2.0 / (system.problem.kappa * rate)
     if system.step >= 0.999 * largest or not np.isfinite(rate):
         raise UnstableStepError(system.step, system.problem.kappa, knot.t, largest)
 
 
-def _adaptive_step(system: System, knot: Knot) -> Knot:
+def _adaptive_step(system: System, knot: Knot, memory: Memory) -> Step:
     """One accepted step, as long as the tolerance allows."""
-    kappa, penalty = system.problem.kappa, system.penalty
+    penalty, linear, has_domain = system.penalty, system.has_linear_stages, system.problem.loss.has_domain
     started = np.any(penalty.entry(knot.z) < 0, axis=1)
-    linear, has_domain = system.problem.design.has_cheap_curvature, system.problem.loss.has_domain
-    if linear and knot.t >= FREEZE_GROWTH * knot.frozen_t:
-        knot = _freeze(system, knot)
-    direction, alpha_direction, rate, age = knot.direction, knot.alpha_direction, knot.rate, knot.age + 1
-    # Curvature changes slowly, unless many columns have entered.
-    known = np.any(direction != 0, axis=1)
-    if rate == 0 or age >= RATE_STEPS or np.sum(started & ~known) > RATE_SHARE * np.sum(known):
-        direction, alpha_direction, rate = curvature_on(system, knot, started)
-        age = 0
-    scaled_rate = rate * kappa * RATE_MARGIN
-    h, reach, earlier_rise, is_outside = knot.h, 0.0, np.inf, False
+    memory = _renew_curvature(system, knot, memory, started)
+    rate = memory.rate * system.problem.kappa * RATE_MARGIN
+    h, longest, earlier_rise, is_outside = memory.h, 0.0, np.inf, False
     forced = np.zeros(len(knot.z), dtype=bool)
-    gradients, products = knot.gradients, knot.products + (4 * int(started.sum()) if age == 0 else 0)
     for _ in range(MAX_ATTEMPTS):
         if not h > 1e-13 * knot.t:
             break
-        stages = stages_needed(h * scaled_rate)
+        stages = stages_needed(h * rate)
         if stages > MAX_STAGES:
-            stages, h = MAX_STAGES, longest_step(MAX_STAGES, scaled_rate)
+            stages, h = MAX_STAGES, longest_step(MAX_STAGES, rate)
             if h < MIN_PROGRESS * knot.t:
                 raise StepError(f"the curvature allows only steps of {h:.1e} at t={knot.t:g}")
-        reach = max(reach, h)
-        h, entering = _not_far_beyond_entry(penalty, knot, h, 1.0 / scaled_rate, 0 if linear else ENTRY_FLOOR)
+        longest = max(longest, h)
+        h, entering = _not_far_beyond_entry(penalty, knot, h, 1.0 / rate, 0 if linear else ENTRY_FLOOR)
         h = _round_down(h)
-        stages = min(stages, stages_needed(h * scaled_rate))
+        stages = min(stages, stages_needed(h * rate))
         live = penalty.close(started | entering | forced)
-        after = (_linear_step if linear else _chebyshev_step)(system, knot, h, stages, live)
-        gradients += 1 if linear else stages
-        products += 2 * stages * int(live.sum()) + 2 * len(knot.z)
+        memory = _count(memory, 1 if linear else stages, 2 * stages * int(live.sum()) + 2 * len(knot.z))
+        after = _linear_step(system, knot, h, stages, live, memory.frozen) if linear else None
+        after = _chebyshev_step(system, knot, h, stages, live) if not linear else after
         if after is None:  # overflow: the local curvature is far from that at the knot
             h, is_outside = 0.2 * h, has_domain
             continue
@@ -148,8 +143,8 @@ def _adaptive_step(system: System, knot: Knot) -> Knot:
         # A true rise c h^2 - d h falls by more than a factor of four when h is halved; that of rounding does not.
         is_noise = rise <= NOISE * abs(knot.value) and rise > 0.25 * earlier_rise
         if error > 1.0 or (rise > _rounding(knot) and not is_noise) or not np.isfinite(error):
-            if linear and knot.frozen_t < knot.t:  # that may be the fault of an old curvature
-                knot = _freeze(system, knot)
+            if linear and memory.frozen_t < knot.t:  # that may be the fault of an old curvature
+                memory = _freeze(system, knot, memory)
                 continue
             shorter = SAFETY * error ** (-1 / 3) if np.isfinite(error) and error > 0 else 0.1
             h *= min(0.5, max(0.1, shorter))
@@ -160,19 +155,24 @@ def _adaptive_step(system: System, knot: Knot) -> Knot:
             forced |= missed
             continue
         longer = min(3.0, max(0.3, SAFETY * max(error, 1e-6) ** (-1 / 3)))
-        return replace(
-            after,
-            h=h * longer,
-            direction=direction,
-            alpha_direction=alpha_direction,
-            rate=rate,
-            age=age,
-            reach=reach,
-            gradients=gradients,
-            products=products,
-        )
+        return after, replace(memory, h=h * longer), longest
     kind = BoundaryError if is_outside else StepError
     raise kind(f"no step from t={knot.t:g} is accurate")
+
+
+def _renew_curvature(system: System, knot: Knot, memory: Memory, started: BoolArray) -> Memory:
+    """The curvature at a knot: that of some steps ago, since it changes slowly, unless many columns have entered."""
+    if system.has_linear_stages and knot.t >= FREEZE_GROWTH * memory.frozen_t:
+        memory = _freeze(system, knot, memory)
+    known = np.any(memory.direction != 0, axis=1)
+    too_many_new = np.sum(started & ~known) > RATE_SHARE * np.sum(known)
+    if memory.rate == 0 or memory.age + 1 >= RATE_STEPS or too_many_new:
+        return _count(curvature_on(system, knot, memory, started), 0, 4 * int(started.sum()))
+    return replace(memory, age=memory.age + 1)
+
+
+def _count(memory: Memory, gradients: int, products: int) -> Memory:
+    return replace(memory, gradients=memory.gradients + gradients, products=memory.products + products)
 
 
 def _not_far_beyond_entry(penalty: Any, knot: Knot, h: float, slack: float, floor: int) -> tuple[float, BoolArray]:
@@ -245,31 +245,33 @@ def _chebyshev_step(system: System, knot: Knot, h: float, stages: int, live: Boo
     return None if end is None else _arrive(system, knot, h, columns, *end)
 
 
-def _linear_step(system: System, knot: Knot, h: float, stages: int, live: BoolArray) -> Knot | None:
+def _linear_step(
+    system: System, knot: Knot, h: float, stages: int, live: BoolArray, frozen: Array
+) -> Knot | None:
     """The same with the loss linearised at the knot; R follows from the integrals of alpha and beta."""
     problem, kappa = system.problem, system.problem.kappa
     columns = np.flatnonzero(live)
     block, penalty = system.block.columns(columns), system.penalty.take(columns)
     beta, slope = penalty.primal(knot.z[columns], kappa), knot.slope[columns]
 
-    def bend(alpha: Array, beta: Array) -> Array:
-        return problem.curvature(knot.frozen, problem.predictor(block, alpha, beta, offset=False))
+    def residual_change(alpha: Array, beta: Array) -> Array:
+        return problem.curvature(frozen, problem.predictor(block, alpha, beta, offset=False))
 
     def speed_at(stage: Moving) -> Moving:
         moved = stage[0] - knot.alpha, penalty.primal(stage[1], kappa) - beta
-        bent = bend(*moved)
-        return knot.alpha_slope + problem.alpha_slope(bent), slope - block.rmatvec(bent), *moved
+        change = residual_change(*moved)
+        return knot.alpha_slope + problem.alpha_slope(change), slope - block.rmatvec(change), *moved
 
     rest = np.zeros_like(knot.alpha), np.zeros_like(beta)
     end = _recursion(stages, h, (knot.alpha, knot.z[columns], *rest), (knot.alpha_slope, slope, *rest), speed_at)
     assert end is not None
-    return _arrive(system, knot, h, columns, end[0], end[1], knot.R + h * knot.residual + bend(*end[2:]))
+    return _arrive(system, knot, h, columns, end[0], end[1], knot.R + h * knot.residual + residual_change(*end[2:]))
 
 
-def _freeze(system: System, knot: Knot) -> Knot:
-    """Take the curvature from this knot on."""
+def _freeze(system: System, knot: Knot, memory: Memory) -> Memory:
+    """Take the curvature at this knot from now on."""
     eta = system.problem.predictor(system.block, knot.alpha, system.penalty.primal(knot.z, system.problem.kappa))
-    return replace(knot, frozen=eta, frozen_t=knot.t)
+    return replace(memory, frozen=eta, frozen_t=knot.t)
 
 
 def _arrive(system: System, knot: Knot, h: float, columns: Array, alpha: Array, z_live: Array, R: Array) -> Knot | None:
@@ -283,17 +285,7 @@ def _arrive(system: System, knot: Knot, h: float, columns: Array, alpha: Array, 
     change, slope = -system.block.rmatvec_many(np.stack([R - knot.R, residual]))
     z = knot.z + change
     z[columns] = z_live
-    return replace(
-        knot,
-        t=knot.t + h,
-        alpha=alpha,
-        alpha_slope=problem.alpha_slope(residual),
-        z=z,
-        slope=slope,
-        R=R,
-        residual=residual,
-        value=value,
-    )
+    return Knot(knot.t + h, alpha, problem.alpha_slope(residual), z, slope, R, residual, value)
 
 
 def _highest_inside(system: System, knot: Knot, after: Knot, live: BoolArray) -> float:
@@ -333,40 +325,48 @@ def values(system: System, alpha: Array, beta: Array) -> Array:
     return np.array([problem.value(problem.predictor(block, a, b)) for a, b in pairs])
 
 
-def first_step(system: System, knot: Knot) -> float:
-    """A cautious first step of an adaptive path: a tenth of the explicit stability limit at the first entry."""
+def begin(system: System, knot: Knot) -> Memory:
+    """What the method knows at the first knot of a path: nothing, and a cautious step.
+
+    Adaptive steps begin with a tenth of the explicit stability limit at the first entry.
+    """
+    memory = Memory(system.step or 0.0, np.zeros_like(knot.z), np.zeros_like(knot.alpha))
+    if system.step is not None:
+        return memory
+    if system.has_linear_stages:
+        memory = replace(memory, frozen=np.zeros_like(knot.residual))  # at time 0: the first step takes it anew
     first = np.any(system.penalty.entry(knot.z) <= 1e-9, axis=1)
-    _, _, rate = curvature_on(system, knot, first, iterations=3)
-    return 0.1 / (system.problem.kappa * max(rate, 1e-12))
+    rate = curvature_on(system, knot, memory, first, iterations=3).rate
+    return replace(memory, h=min(0.1 / (system.problem.kappa * max(rate, 1e-12)), 0.1 * knot.t))
 
 
-def curvature_on(system: System, knot: Knot, columns: BoolArray, iterations: int = 2) -> tuple[Array, Array, float]:
+def curvature_on(system: System, knot: Knot, memory: Memory, columns: BoolArray, iterations: int = 2) -> Memory:
     """Leading direction and size of the curvature on some columns and the intercept, by power iteration."""
     problem = system.problem
     index = np.flatnonzero(system.penalty.close(columns))
     block, penalty = system.block.columns(index), system.penalty.take(index)
-    eta = knot.frozen  # the stages have this curvature, if any is frozen
-    if knot.frozen_t == 0:
+    eta = memory.frozen  # the stages have this curvature, if any is frozen
+    if memory.frozen_t == 0:
         eta = problem.predictor(block, knot.alpha, penalty.primal(knot.z[index], problem.kappa))
-    v = knot.direction[index]
+    v = memory.direction[index]
     # Columns that are new to the direction get a small share, or the iteration would never see them, in proportion to
     # z: equal shares of all classes would have no curvature, and the sign of a column must not matter.
     size = max(float(np.max(np.abs(v), initial=0.0)), 1e-3)
     largest_z = float(np.max(np.abs(knot.z[index]), initial=0.0))
     v = np.where(v == 0, 0.1 * size * (knot.z[index] / largest_z if largest_z > 0 else 1.0), v)
-    v0, rate = knot.alpha_direction, 0.0
+    v0, rate = memory.alpha_direction, 0.0
     for _ in range(iterations):
         norm = float(np.sqrt(np.sum(v * v) + np.sum(v0 * v0)))
         if not norm > 0:
             break
         v, v0 = v / norm, v0 / norm
-        bent = problem.curvature(eta, problem.predictor(block, v0, v, offset=False))
-        v = block.rmatvec(bent)
-        v0 = problem.alpha_gradient(bent)
+        product = problem.curvature(eta, problem.predictor(block, v0, v, offset=False))
+        v = block.rmatvec(product)
+        v0 = problem.alpha_gradient(product)
         rate = float(np.sqrt(np.sum(v * v) + np.sum(v0 * v0)))
     # Intercepts that no column is coupled to are not in that direction: their own curvature.
     nothing = problem.predictor(block, np.ones_like(v0), np.zeros_like(v), offset=False)
     rate = max(rate, float(np.max(np.abs(problem.alpha_gradient(problem.curvature(eta, nothing))), initial=0.0)))
-    direction = np.zeros_like(knot.direction)
+    direction = np.zeros_like(memory.direction)
     direction[index] = np.where(v == 0, SEEN, v)
-    return direction, v0, max(rate, 1e-12)
+    return replace(memory, direction=direction, alpha_direction=v0, rate=max(rate, 1e-12), age=0)

@@ -1,1 +1,10 @@
-"""Flows: the dynamics, the one loop over time, and when it stops."""
+"""Flows: dynamics that trace a path, registered in `FLOWS`."""
+
+from __future__ import annotations
+
+from bregpath.flow.base import AbstractFlow
+from bregpath.flow.glbi import GLBI
+
+__all__ = ["FLOWS", "GLBI", "AbstractFlow"]
+
+FLOWS: dict[str, type[AbstractFlow]] = {cls.name: cls for cls in (GLBI,)}

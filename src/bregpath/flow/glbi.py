@@ -8,12 +8,14 @@ import numpy as np
 
 from bregpath import _kernels
 from bregpath._kernels import Knot, StepError, Steps, System
-from bregpath._typing import Array
+from bregpath._typing import Array, IntArray
+from bregpath.flow.base import AbstractFlow, Costs, State
 from bregpath.flow.problem import Problem, null_model
+from bregpath.flow.reading import CubicOfDual, LineOfDual
 from bregpath.flow.screening import LazyDual
 from bregpath.flow.working_set import WorkingSet
 
-__all__ = ["GLBI", "State"]
+__all__ = ["GLBI"]
 
 BLOCK_STEPS = 16
 BLOCK_NUMBERS = 2**18  # of each kind, in a block of many steps
@@ -21,41 +23,25 @@ ROW_NUMBERS = 2**24  # of R, in a block of few
 
 
 @dataclass(frozen=True)
-class State:
-    """All that a flow goes on from. It is never changed: a block of steps ends in another one."""
+class Workplace:
+    """The working columns, ready for kernels."""
 
-    knot: Knot
     working: WorkingSet
     system: System
-    lowest: float  # loss so far
 
-    def copy(self) -> State:
-        """The same state to go on from independently: a compiled stepper has a memory of its own."""
-        return replace(self, system=replace(self.system, cache=None))
+    def copy(self) -> Workplace:
+        """The same with a stepper of its own: the compiled one has room for one path."""
+        return Workplace(self.working, replace(self.system, cache=None))
 
 
-class GLBI:
-    """The dynamics of the paper from its exact first entry time on.
+class GLBI(AbstractFlow):
+    """The dynamics of the paper from its exact first entry time on."""
 
-    Parameters
-    ----------
-    problem : Problem
-        What is integrated.
-    step : float or None
-        Fixed step, or None for adaptive ones.
-    tol : float
-        Error of the coefficients allowed to adaptive steps, relative to the largest coefficient.
-    screening : bool
-        Work on few columns where the design is large.
-    """
+    name = "glbi"
 
     def __init__(self, problem: Problem, step: float | None, tol: float, screening: bool = True) -> None:
-        self.problem = problem
-        self.step = step
-        self.tol = tol
-        self.screening = screening
-        # Between knots z is a straight line for a fixed step, a cubic through values and slopes for adaptive ones.
-        self.degree = 1 if step is not None else 3
+        super().__init__(problem, step, tol, screening)
+        self.reading = (CubicOfDual if step is None else LineOfDual)(problem.penalty, problem.kappa)
 
     def start(self, t: float | None = None) -> State:
         """The state at the first entry time ``t0``, before which nothing happens; or at a time ``t`` before it."""
@@ -71,45 +57,33 @@ class GLBI:
         eta = problem.predictor(problem.design, alpha, beta)
         residual = problem.residual(eta)
         slope = -problem.design.rmatvec(residual)
-        self.null_value = problem.value(eta)
-        self.t0 = first_entry(problem, slope)
-        begin = self.t0 if t is None else t
-        self.at_rest = not np.isfinite(self.t0)
-        if self.at_rest:  # nothing can ever enter
-            begin = 1.0
+        begin = first_entry(problem, slope) if t is None else t
+        at_rest = np.isinf(begin)
         free = problem.penalty.free[:, None]
         # Just below the threshold at t0: on which side rounding would put it must not decide the first step.
-        z = np.where(free, beta / problem.kappa, begin * (1 - 1e-14) * slope)
+        z = np.where(free, beta / problem.kappa, (1.0 if at_rest else begin) * (1 - 1e-14) * slope)
         near = np.any(problem.penalty.entry(1.2 * z) < 0, axis=1)
         working = WorkingSet(problem, np.flatnonzero(problem.penalty.close(near)), self.screening)
-        if not working.is_whole:
+        if not working.is_whole and not at_rest:
             working.dual = LazyDual(problem, begin, residual, slope)
-        system, W = self._assemble(working), working.columns
+        W, value = working.columns, problem.value(eta)
         knot = Knot(
             t=begin,
             alpha=alpha,
             alpha_slope=problem.alpha_slope(residual),
             z=z[W],
             slope=slope[W],
-            R=begin * residual,
+            R=(1.0 if at_rest else begin) * residual,
             residual=residual,
-            value=self.null_value,
-            h=self.step or 0.0,
-            direction=np.zeros_like(z[W]),
-            alpha_direction=np.zeros_like(alpha),
+            value=value,
         )
-        if self.step is None and problem.design.has_cheap_curvature:
-            knot = replace(knot, frozen=np.zeros_like(residual))  # at time 0: the first step takes it anew
-        if self.step is None and not self.at_rest:
-            knot = replace(knot, h=min(_kernels.first_step(system, knot), 0.1 * begin))
-        return State(knot, working, system, knot.value)
+        system = self._assemble(working)
+        return State(knot, W, value, None if at_rest else _kernels.begin(system, knot), Workplace(working, system))
 
-    def advance(self, state: State, until: float, is_watched: bool = False) -> tuple[Steps, State]:
-        """A block of steps, proved not to miss an entry, and the state after it.
-
-        Blocks are short where ``is_watched``: a stop rule or a progress bar wants to see every few steps.
-        """
-        knot, working, system = state.knot, state.working.copy(), state.system
+    def advance(self, state: State, until: float, is_watched: bool = False) -> tuple[State, Steps]:
+        """A block of steps, proved not to miss an entry."""
+        knot, memory, place = state.knot, state.memory, self._workplace(state)
+        working, system = place.working.copy(), place.system
         while True:
             # Where nothing is checked after a block, blocks may be longer.
             whole = working.is_whole
@@ -117,25 +91,35 @@ class GLBI:
             max_steps = BLOCK_STEPS if whole else int(np.clip(ROW_NUMBERS // knot.R.size, 2, BLOCK_STEPS))
             if whole and not is_watched:
                 max_steps = int(np.clip(BLOCK_NUMBERS // knot.z.size, BLOCK_STEPS, 512))
-            steps = _kernels.advance(system, knot, until, max_steps, keep_rows=not whole)
+            steps = _kernels.advance(system, knot, memory, until, max_steps, keep_rows=not whole)
             certain, new = working.certify(steps)
             steps = steps.first(certain)
-            knot = steps.last_knot()
+            knot, memory = steps.end()
             if len(new):
-                knot = self._enlarge(knot, working, new)
+                # What new columns are at a knot follows from R and the residual alone.
+                z, slope = -self.problem.design.rmatvec_many(np.stack([knot.R, knot.residual]), new)
+                working.grow(new)
+                knot, memory = knot.grow(z, slope), memory.grow(len(working.columns))
                 system = self._assemble(working)
             if certain:
-                return steps, State(knot, working, system, self._lowest(state, steps))
+                lowest = self._lowest(state, steps)
+                return State(knot, working.columns, lowest, memory, Workplace(working, system)), steps
             if steps.interrupted:
                 raise KeyboardInterrupt
 
-    def values(self, state: State, alpha: Array, columns: Array, beta: Array) -> Array:
-        """Loss at some points of the path: intercepts (T, q) and coefficients (T, E, q) of working columns (E,)."""
+    def values(self, state: State, alpha: Array, columns: IntArray, beta: Array) -> Array:
         inside = np.zeros((len(alpha), *state.knot.z.shape))
-        position = np.full(self.problem.design.shape[1], -1)
-        position[state.working.columns] = np.arange(len(state.working.columns))
-        inside[:, position[columns]] = beta
-        return _kernels.values(state.system, alpha, inside)
+        sorter = np.argsort(state.columns)
+        inside[:, sorter[np.searchsorted(state.columns, columns, sorter=sorter)]] = beta
+        return _kernels.values(self._workplace(state).system, alpha, inside)
+
+    def costs(self, state: State) -> Costs:
+        working, memory = self._workplace(state).working, state.memory
+        if memory is None:
+            return super().costs(state)
+        dual = working.dual
+        products = memory.products + (dual.products if dual else 0)
+        return Costs(memory.gradients, products, dual.refreshes if dual else 0, len(state.columns))
 
     def _lowest(self, state: State, steps: Steps) -> float:
         """Lowest loss so far. A rise that rounding explains is allowed to a step, but not that many of them add up."""
@@ -144,20 +128,20 @@ class GLBI:
             raise StepError(f"the loss rises at t={steps.t[0]:g}")
         return lowest
 
-    def _enlarge(self, knot: Knot, working: WorkingSet, new: Array) -> Knot:
-        """Add columns to the working set; what they are at a knot follows from R and the residual alone."""
-        z, slope = -self.problem.design.rmatvec_many(np.stack([knot.R, knot.residual]), new)
-        working.grow(new)
-        return replace(
-            knot,
-            z=np.concatenate([knot.z, z]),
-            slope=np.concatenate([knot.slope, slope]),
-            direction=np.concatenate([knot.direction, np.zeros_like(z)]),
-        )
+    def _workplace(self, state: State) -> Workplace:
+        """Where the state was left, or the same made anew for one that comes from elsewhere."""
+        if state.workplace is not None:
+            return state.workplace  # type: ignore[no-any-return]
+        working, knot = WorkingSet(self.problem, state.columns, self.screening), state.knot
+        if not working.is_whole:
+            working.dual = LazyDual.at(self.problem, knot.R, knot.residual)
+        place = Workplace(working, self._assemble(working))
+        object.__setattr__(state, "workplace", place)
+        return place
 
     def _assemble(self, working: WorkingSet) -> System:
         tol = step_tolerance(self.tol)
-        return System(self.problem, working.block, working.penalty, self.step, tol, working.gram)
+        return System(self.problem, working.columns, working.block, working.penalty, self.step, tol, working.gram)
 
 
 def step_tolerance(tol: float) -> float:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from bregpath import _interrupts
 from bregpath._kernels import BoundaryError, StepError, Steps
 from bregpath._typing import Array
-from bregpath.flow.glbi import State
+from bregpath.flow.base import AbstractFlow, State
 from bregpath.flow.stop import Result
 from bregpath.flow.trajectory import Trajectory
 
-__all__ = ["Flow", "Record", "integrate"]
+__all__ = ["Record", "integrate"]
 
 # Bytes of a record beyond which only the steps at the requested times are kept.
 MAX_RECORD = 2**29
@@ -27,19 +27,11 @@ class Record(NamedTuple):
     trajectory: Trajectory
 
 
-class Flow(Protocol):
-    """A dynamics: it advances a state by blocks of steps."""
-
-    def advance(self, state: State, until: float, is_watched: bool) -> tuple[Steps, State]:
-        """At least one step; the last ends at or beyond ``until``, or the block is full."""
-        ...
-
-
 Verdict = Callable[[Record, Steps, Array], tuple[Result, float] | None]
 
 
 def integrate(
-    flow: Flow,
+    flow: AbstractFlow,
     record: Record,
     times: Array,
     verdict: Verdict,
@@ -56,9 +48,8 @@ def integrate(
         mark_step, mark_t = record.trajectory.n_steps, record.state.knot.t
         while record.state.knot.t < until:
             _interrupts.check()
-            steps, state = flow.advance(record.state, until, is_watched)
-            # The working set grows at its end, so its first columns are those of these steps.
-            trajectory, n_active = record.trajectory.add(state.working.columns[: steps.z.shape[1]], steps)
+            state, steps = flow.advance(record.state, until, is_watched)
+            trajectory, n_active = record.trajectory.add(steps)
             if trajectory.size > MAX_RECORD:
                 trajectory = trajectory.thin(times)
             longer = Record(state, trajectory)

@@ -33,11 +33,21 @@ class LazyDual:
 
     def __init__(self, problem: Problem, t: float, residual: Array, slope: Array) -> None:
         """Begin at a time before which the residual was constant, with the slopes of all columns at it."""
+        self._begin(problem, t * residual, residual, t * slope, slope)
+
+    @classmethod
+    def at(cls, problem: Problem, R: Array, residual: Array) -> LazyDual:
+        """Begin at any point of a path."""
+        dual = cls.__new__(cls)
+        dual._begin(problem, R, residual, *-problem.design.rmatvec_many(np.stack([R, residual])))
+        return dual
+
+    def _begin(self, problem: Problem, R: Array, residual: Array, z: Array, slope: Array) -> None:
         self.problem = problem
         self.slack = problem.penalty.slack(problem.design)[:, None]
         self.products = 2 * len(slope)  # with single columns
         self.refreshes = 1  # of all columns at once
-        self._start_over(t * residual, residual, t * slope, slope)
+        self._start_over(R, residual, z, slope)
 
     def _start_over(self, R: Array, residual: Array, z: Array, slope: Array) -> None:
         """One reference for all columns."""

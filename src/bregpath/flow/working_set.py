@@ -35,7 +35,7 @@ class WorkingSet:
         whole_gram = can_gram and GramMatrix.pays_whole(problem)
         self.gram = GramMatrix(problem, problem.design) if whole_gram else None
         whole = whole_gram or not screening or problem.design.is_small
-        self.columns: IntArray = np.arange(p) if whole else np.sort(start)
+        self.columns: IntArray = np.arange(p) if whole else start
         self.is_outside = np.ones(p, dtype=bool)
         self.is_outside[self.columns] = False
         self.is_whole = not self.is_outside.any()

@@ -120,6 +120,10 @@ class AbstractPenalty(ABC):
         """Columns of the design that are never penalised."""
         return np.all(self.weights == 0, axis=1)
 
+    def free_among(self, columns: IntArray) -> BoolArray:
+        """Which of some columns are never penalised."""
+        return np.all(self.weights[columns] == 0, axis=1)
+
     def allowed(self, z: Array) -> Array:
         """``z`` with forbidden signs set to zero."""
         if not self.has_limits:

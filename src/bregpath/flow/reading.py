@@ -1,0 +1,186 @@
+"""What lies between two knots of a path, and so what is read at any time."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from bregpath._kernels import cubic
+from bregpath._typing import Array, BoolArray, IntArray
+from bregpath.penalties import AbstractPenalty
+
+__all__ = ["READINGS", "AbstractReading", "Chunk", "CubicOfDual", "Event", "LineOfDual"]
+
+VISIBLE = 1e-7  # of the loss: a fall or rise that counts
+BISECTIONS = 40
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Consecutive knots, with the columns that had been active by their end."""
+
+    t: Array  # (d,)
+    alpha: Array  # (d, a)
+    alpha_slope: Array  # (d, a)
+    z: Array  # (d, c, q) for the first c columns of the trajectory's order
+    slope: Array  # (d, c, q)
+    value: Array  # (d,) loss
+
+
+class Event(NamedTuple):
+    """A column becomes active or ceases to be, in the step that begins at a row of a chunk."""
+
+    chunk: Chunk
+    row: int
+    position: int  # of the column in the trajectory's order
+    enters: bool
+
+
+class AbstractReading(ABC):
+    """Turns knots into intercepts and coefficients: at a knot, and between two of them.
+
+    Parameters
+    ----------
+    penalty : AbstractPenalty
+        Of all columns.
+    kappa : float
+    """
+
+    degree: ClassVar[int]  # its number in files
+
+    def __init__(self, penalty: AbstractPenalty, kappa: float) -> None:
+        self.penalty = penalty
+        self.kappa = kappa
+
+    @abstractmethod
+    def at_knots(self, columns: IntArray, z: Array) -> Array:
+        """Coefficients of some columns (whole groups) at their ``z``, which may have leading axes."""
+
+    @abstractmethod
+    def active(self, columns: IntArray, z: Array) -> BoolArray:
+        """Which columns (whole groups) are active at their ``z`` (d, c, q): (d, c)."""
+
+    @abstractmethod
+    def between(self, chunk: Chunk, columns: IntArray, times: Array) -> tuple[Array, Array]:
+        """Unpenalised parameters (T, a) and coefficients (T, c, q) at times inside a chunk."""
+
+    @abstractmethod
+    def locate(self, events: list[Event], order: IntArray) -> Array:
+        """The exact times of some events of different columns, those of a trajectory's ``order``."""
+
+
+class LineOfDual(AbstractReading):
+    """``beta = kappa shrink(z)`` with ``z`` (and alpha) a straight line between two knots: fixed steps."""
+
+    degree = 1
+
+    def at_knots(self, columns: IntArray, z: Array) -> Array:
+        return self.penalty.take(columns).primal(z, self.kappa)
+
+    def active(self, columns: IntArray, z: Array) -> BoolArray:
+        return np.any(self.penalty.take(columns).entry(z) < 0, axis=2)
+
+    def between(self, chunk: Chunk, columns: IntArray, times: Array) -> tuple[Array, Array]:
+        row = np.clip(np.searchsorted(chunk.t, times) - 1, 0, len(chunk.t) - 2)
+        both = np.stack([row, row + 1])
+        h, z, slope = chunk.t[row + 1] - chunk.t[row], chunk.z[both], chunk.slope[both]
+        theta = (times - chunk.t[row]) / h
+        penalty = self.penalty.take(columns)
+        reach = h * self._trust(chunk, row, penalty, z, slope)
+        alpha = self._curve(chunk.alpha[both], chunk.alpha_slope[both], reach[:, None], theta[:, None])
+        z = self._curve(z, slope, reach[:, None, None], theta[:, None, None])
+        return alpha, penalty.primal(z, self.kappa)
+
+    def _curve(self, ends: Array, slopes: Array, h: Array, theta: Array) -> Array:
+        """Value at fraction ``theta`` of a step in which the slopes count for a time ``h``."""
+        return ends[0] + theta * (ends[1] - ends[0])
+
+    def _trust(self, chunk: Chunk, row: IntArray, penalty: AbstractPenalty, z: Array, slope: Array) -> Array:
+        """Share of the slopes that counts in the steps that begin at some rows, whose ends have ``z`` and ``slope``."""
+        return np.ones(len(row))
+
+    def locate(self, events: list[Event], order: IntArray) -> Array:
+        begin = np.array([e.chunk.t[e.row] for e in events])
+        h = np.array([e.chunk.t[e.row + 1] for e in events]) - begin
+        ends = np.stack([e.chunk.z[e.row : e.row + 2, e.position] for e in events], axis=1)
+        slopes = np.stack([e.chunk.slope[e.row : e.row + 2, e.position] for e in events], axis=1)
+        reach = h * self._trust_of(events, order)
+        entering = np.array([e.enters for e in events])
+        penalty = self.penalty.take(order[[e.position for e in events]])
+
+        def distance(theta: Array) -> Array:
+            inside = np.min(penalty.entry(self._curve(ends, slopes, reach[:, None], theta[:, None])), axis=1)
+            return np.where(entering, inside, -inside)
+
+        return begin + h * _first_below_zero(distance, len(events))
+
+    def _trust_of(self, events: list[Event], order: IntArray) -> Array:
+        return np.ones(len(events))
+
+
+class CubicOfDual(LineOfDual):
+    """``beta = kappa shrink(z)`` with ``z`` (and alpha) the cubic through values and slopes: adaptive steps.
+
+    Slopes are trusted as far as the loss then falls all the way.
+    """
+
+    degree = 3
+
+    def _curve(self, ends: Array, slopes: Array, h: Array, theta: Array) -> Array:
+        return cubic(ends, slopes, h, theta)
+
+    def _trust(self, chunk: Chunk, row: IntArray, penalty: AbstractPenalty, z: Array, slope: Array) -> Array:
+        """Share of the slopes with which the loss falls all the way.
+
+        Along the cubic the loss has the values and slopes at the knots that it has along the exact path, but a step may
+        be longer than a transient at its start or end, and following that for the whole step leads astray. The cubic
+        of the loss itself falls all the way if ``h |(l0', l1')| <= 3 (l0 - l1)`` (Fritsch & Carlson, SIAM J. Numer.
+        Anal. 17 (1980) 238-246). Columns that enter or leave in the step bend the loss, not its dual variable, and do
+        not count; neither do falls so small that the loss is rounded.
+        """
+        trust, both = np.ones(len(row)), np.stack([row, row + 1])
+        h, fall = chunk.t[row + 1] - chunk.t[row], chunk.value[row] - chunk.value[row + 1]
+        of_alpha = np.sum(chunk.alpha_slope[both] ** 2, axis=2) / self.kappa
+        least = np.maximum(3 * fall, VISIBLE * np.abs(chunk.value[row]))
+        # The mirror map stretches by kappa at most, which clears nearly all steps.
+        bound = h * np.hypot(*(self.kappa * np.einsum("krcq,krcq->kr", slope, slope) + of_alpha))
+        some = np.flatnonzero(bound > least)
+        if len(some):
+            z, slope, moment = z[:, some], slope[:, some], 1e-6 * h[some, None, None]
+            moved = penalty.primal(z + moment * slope, self.kappa) - penalty.primal(z - moment * slope, self.kappa)
+            stays = np.all(penalty.entry(z) < 0, axis=0)
+            speed = np.sum(moved / (2 * moment) * slope * stays, axis=(2, 3)) + of_alpha[:, some]
+            expected, fall = h[some] * np.hypot(*speed), np.maximum(fall[some], 0.0)
+            steep = expected > least[some]
+            trust[some[steep]] = np.minimum(3 * fall[steep] / expected[steep], 1.0)
+        return trust
+
+    def _trust_of(self, events: list[Event], order: IntArray) -> Array:
+        out, by_chunk = np.ones(len(events)), {id(e.chunk): e.chunk for e in events}
+        for key, chunk in by_chunk.items():
+            here = [i for i, e in enumerate(events) if id(e.chunk) == key]
+            row, step = np.unique([events[i].row for i in here], return_inverse=True)
+            both = np.stack([row, row + 1])
+            penalty = self.penalty.take(order[: chunk.z.shape[1]])
+            out[here] = self._trust(chunk, row, penalty, chunk.z[both], chunk.slope[both])[step]
+        return out
+
+
+READINGS: dict[int, type[AbstractReading]] = {cls.degree: cls for cls in (LineOfDual, CubicOfDual)}
+
+
+def _first_below_zero(distance: Callable[[Array], Array], size: int) -> Array:
+    """Where functions of [0, 1] that end below zero get there: bisection, then one secant."""
+    low, high = np.zeros(size), np.ones(size)
+    for _ in range(BISECTIONS):
+        middle = 0.5 * (low + high)
+        crossed = distance(middle) < 0
+        low, high = np.where(crossed, low, middle), np.where(crossed, middle, high)
+    at_low, at_high = distance(low), distance(high)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.where(at_low > at_high, at_low / (at_low - at_high), 1.0)
+    return low + np.clip(share, 0.0, 1.0) * (high - low)
