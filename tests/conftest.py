@@ -17,5 +17,5 @@ def rng() -> np.random.Generator:
 @pytest.fixture
 def always_screen(monkeypatch: pytest.MonkeyPatch) -> None:
     """No design is small enough to be gathered whole: every path works on a working set."""
-    monkeypatch.setattr("bregpath.designs.base.WHOLE_BYTES", 0)
+    monkeypatch.setattr("bregpath.stores.base.WHOLE_BYTES", 0)
     monkeypatch.setattr(gram, "MAX_WHOLE", 0)

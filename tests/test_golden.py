@@ -7,10 +7,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 from bregpath import trace_path
-from bregpath.designs import DenseDesign
 from bregpath.flow.problem import Problem
 from bregpath.losses import as_loss
 from bregpath.penalties import build_penalty
+from bregpath.stores import DenseStore
 from tests.helpers import assert_plain_states, golden
 
 MODELS = {"linear": "gaussian", "logistic": "logistic", "poisson": "poisson", "multinomial": "multinomial"}
@@ -38,7 +38,7 @@ def plain_problem(model: str, name: str, case: dict, data: dict) -> Problem:
         "penalty_weights": {"penalty_factor": [np.inf if v is None else v for v in case.get("w", [])]},
     }.get(name, {})
     penalty = build_penalty("group" if name.startswith("group") else "l1", p, loss.n_outputs, **options)
-    return Problem(DenseDesign(X), loss, penalty, y, w, offset, case["kappa"], True)
+    return Problem(DenseStore(X), loss, penalty, y, w, offset, case["kappa"], True)
 
 
 @pytest.mark.parametrize("start", ["from_t0", "from_zero"])

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import bregpath
 from bregpath import trace_path
-from bregpath.designs import SparseDesign
+from bregpath.stores import SparseStore
 from tests.helpers import assert_same_path, make_data
 
 N, P = 60, 8
@@ -108,10 +108,11 @@ def test_sparse_input_stays_as_it_was(kind: str, dense: np.ndarray, y: np.ndarra
 
 def test_moments_and_norms_of_duplicates(dense: np.ndarray) -> None:
     w = np.random.default_rng(3).uniform(size=N)
-    design = SparseDesign(compressed(dense, sp.csr_array))
-    mean = w / w.sum() @ dense
-    assert_allclose(design.moments(w / w.sum()), [mean, np.sqrt(w / w.sum() @ (dense - mean) ** 2)], rtol=1e-12)
-    assert_allclose(design.column_norms(), np.linalg.norm(dense, axis=0), rtol=1e-12)
+    w /= w.sum()
+    scan = SparseStore(compressed(dense, sp.csr_array)).scan(w)
+    mean = w @ dense
+    assert_allclose([scan.mean, scan.deviation], [mean, np.sqrt(w @ (dense - mean) ** 2)], rtol=1e-12)
+    assert_allclose(scan.size, np.sqrt(w @ dense**2), rtol=1e-12)
 
 
 def test_a_sparse_constant_is_constant(rng: np.random.Generator) -> None:
@@ -120,7 +121,7 @@ def test_a_sparse_constant_is_constant(rng: np.random.Generator) -> None:
     X[:, 20:] = rng.uniform(100.0, 1000.0, 20)
     for _ in range(5):
         w = np.append(rng.uniform(size=6), 0.0)
-        _, deviation = SparseDesign(sp.csc_array(X)).moments(w / w.sum())
+        deviation = SparseStore(sp.csc_array(X)).scan(w / w.sum()).deviation
         assert deviation[20:].max() < 1e-10 < deviation[:20].min()
 
 

@@ -15,6 +15,7 @@ __all__ = [
     "canonical_csc",
     "check_counts",
     "check_design",
+    "check_finite_columns",
     "check_number",
     "check_offset",
     "check_scales",
@@ -69,9 +70,12 @@ def canonical_csc(X: Any) -> Any:
     return fresh
 
 
-def check_design(X: Any) -> Any:
-    """``X`` as a dense float array (not copied when it is one) or a canonical CSC array of floats, finite and 2-D."""
-    X = _sparse(X) if is_sparse(X) else _dense(X)
+def check_design(X: Any, finite: bool = True) -> Any:
+    """``X`` as a dense float array (not copied when it is one) or a canonical CSC array of floats, 2-D.
+
+    Its numbers are checked to be ``finite`` unless whoever scans them will; see `check_finite_columns`.
+    """
+    X = _sparse(X, finite) if is_sparse(X) else _dense(X, finite)
     n, p = X.shape
     if n == 0 or p == 0:
         raise ValueError(
@@ -80,18 +84,29 @@ def check_design(X: Any) -> Any:
     return X
 
 
-def _sparse(X: Any) -> Any:
+def check_finite_columns(is_finite: Array) -> None:
+    """Refuse an ``X`` with columns that are not."""
+    bad = np.flatnonzero(~is_finite)
+    if len(bad):
+        raise ValueError(
+            f"`X` contains NaN or infinity in {len(bad)} column(s) (first: column {bad[0]}); "
+            "impute or drop these values before tracing a path."
+        )
+
+
+def _sparse(X: Any, finite: bool) -> Any:
     if X.dtype.kind not in "fiub":
         raise TypeError(f"`X` must hold real numbers, found dtype {X.dtype}.")
     if len(X.shape) != 2:
         raise ValueError(f"`X` must be two-dimensional (rows x columns), found shape {X.shape}.")
     X = canonical_csc(X if X.dtype in (np.float32, np.float64) else X.astype(np.float64))
-    if not np.isfinite(X.data).all():
-        raise ValueError("`X` contains NaN or infinity; impute or drop these values before tracing a path.")
+    if finite and not np.isfinite(X.data).all():
+        owner = np.repeat(np.arange(X.shape[1]), np.diff(X.indptr))
+        check_finite_columns(np.bincount(owner, weights=~np.isfinite(X.data), minlength=X.shape[1]) == 0)
     return X
 
 
-def _dense(X: Any) -> Array:
+def _dense(X: Any, finite: bool) -> Array:
     X = as_array("X", X)
     if X.dtype.kind == "c":
         raise ValueError("Complex data not supported: `X` must hold real numbers.")
@@ -105,17 +120,13 @@ def _dense(X: Any) -> Array:
             f"`X` must be two-dimensional (rows x columns), found shape {X.shape}. Reshape your data with "
             "X.reshape(-1, 1) for a single column or X.reshape(1, -1) for a single row."
         )
-    # The sum of a column is finite unless it holds NaN or infinity (or overflows): one pass, no temporary of X's size.
-    with np.errstate(invalid="ignore", over="ignore"):  # inf - inf
-        total = X.sum(axis=0, dtype=np.float64)
-    if not np.isfinite(total).all():
-        finite = np.array([np.isfinite(X[:, j]).all() for j in range(X.shape[1])])
-        if not finite.all():
-            bad = np.flatnonzero(~finite)
-            raise ValueError(
-                f"`X` contains NaN or infinity in {len(bad)} column(s) (first: column {bad[0]}); "
-                "impute or drop these values before tracing a path."
-            )
+    if finite:
+        # The sum of a column is finite unless it holds NaN or infinity (or overflows): one pass, no temporary of X's
+        # size.
+        with np.errstate(invalid="ignore", over="ignore"):  # inf - inf
+            total = X.sum(axis=0, dtype=np.float64)
+        if not np.isfinite(total).all():
+            check_finite_columns(np.array([np.isfinite(X[:, j]).all() for j in range(X.shape[1])]))
     return X
 
 

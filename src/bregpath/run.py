@@ -94,7 +94,7 @@ def _null_value(problem: Problem, start: State) -> float:
     if not problem.penalty.free.any():
         return start.knot.value
     nothing = build_penalty("l1", *problem.beta_shape)
-    return problem.value(problem.predictor(problem.design, *null_model(replace(problem, penalty=nothing))))
+    return problem.value(null_model(replace(problem, penalty=nothing)).eta)
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ import numpy as np
 
 from bregpath import _frames, _validation
 from bregpath._typing import Array
-from bregpath.designs import AbstractColumns, DenseDesign, SparseDesign, StandardizedDesign
 from bregpath.flow.problem import Problem
 from bregpath.losses import AbstractLoss, as_loss
 from bregpath.path import Path, Units
 from bregpath.penalties import AbstractPenalty, build_penalty
 from bregpath.run import SATURATION, run_path
+from bregpath.stores import AbstractStore, Scan, StandardizedStore, as_store
 
 __all__ = ["trace_path"]
 
@@ -54,9 +54,9 @@ def trace_path(
 
     Parameters
     ----------
-    X : array, scipy.sparse matrix, or data frame of shape (n, p)
+    X : array, scipy.sparse matrix, data frame, or store of shape (n, p)
         Dense X (float32 or float64, any order) is not copied. Categorical columns of a frame become indicators, one
-        group each.
+        group each. A `bregpath.stores.AbstractStore` of your own says where columns live that are not in memory.
     y : array-like of shape (n,)
         Response: numbers, or labels of any kind for the logistic and multinomial losses.
     loss : str or object, default "gaussian"
@@ -129,7 +129,7 @@ def _build_problem(
     X: Any, y: Any, loss: Any, penalty: Any, groups: Any, penalty_factor: Any, lower: Any, upper: Any,
     kappa: float, sample_weight: Any, offset: Any, fit_intercept: bool, standardize: bool | str,
 ) -> tuple[Problem, Units, _frames.ColumnEncoder | None]:  # fmt: skip
-    """Check everything, standardise, and assemble design x loss x penalty."""
+    """Check everything, standardise, and assemble store x loss x penalty."""
     encoder = None
     if _frames.is_frame(X):
         encoder = _frames.ColumnEncoder.from_frame(X)
@@ -137,8 +137,8 @@ def _build_problem(
         if encoder.has_categories and groups is None:
             groups = encoder.groups
             penalty = "group" if penalty == "l1" else penalty
-    X = _validation.check_design(X)
-    n, p = X.shape
+    base = as_store(X)
+    n, p = base.shape
     if y is None:
         raise ValueError("`y` is missing; a regression path needs a response.")
     y = _frames.series_to_numpy(y)
@@ -154,12 +154,11 @@ def _build_problem(
     mirror = build_penalty(
         penalty, p, loss.n_outputs, groups=groups, penalty_factor=penalty_factor, lower=lower, upper=upper
     )
-    base: AbstractColumns = SparseDesign(X) if _validation.is_sparse(X) else DenseDesign(X)
-    design, units = _standardize(base, w, mirror, bool(fit_intercept), standardize)
+    store, scan, units = _standardize(base, w, mirror, bool(fit_intercept), standardize)
     if loss.has_units:
         unit = _validation.check_unit(loss.unit(y - offset[:, 0], w))
         units = replace(units, y_unit=unit if standardize is True else 1.0)
-    if fit_intercept:
+    if fit_intercept and store.has_intercepts:
         y, offset, shift = _without_constants(y, offset, loss, w)
         units = replace(units, shift=shift)
     if units.y_unit != 1.0:
@@ -170,7 +169,7 @@ def _build_problem(
         inside = (1 - 1e-15) * (units.scale / units.y_unit)[:, None]
         mirror.lower *= inside
         mirror.upper *= inside
-    return Problem(design, loss, mirror, y, w, offset, kappa, bool(fit_intercept)), units, encoder
+    return Problem(store, loss, mirror, y, w, offset, kappa, bool(fit_intercept), scan), units, encoder
 
 
 def _without_constants(y: Array, offset: Array, loss: AbstractLoss, w: Array) -> tuple[Array, Array, Array]:
@@ -187,11 +186,13 @@ def _without_constants(y: Array, offset: Array, loss: AbstractLoss, w: Array) ->
 
 
 def _standardize(
-    base: AbstractColumns, w: Array, penalty: AbstractPenalty, fit_intercept: bool, standardize: bool | str
-) -> tuple[AbstractColumns, Units]:
+    base: AbstractStore, w: Array, penalty: AbstractPenalty, fit_intercept: bool, standardize: bool | str
+) -> tuple[AbstractStore, Scan, Units]:
     """Centre and scale columns implicitly, and exclude those that are constant."""
-    p = base.shape[1]
-    mean, deviation = base.moments(w)
+    scan = base.scan(w)
+    mean, deviation = scan.mean, scan.deviation
+    _validation.check_finite_columns(np.isfinite(mean))
+    fit_intercept = fit_intercept and base.has_intercepts
     # Constant up to the rounding of its mean.
     constant = deviation <= 1e-13 * np.abs(mean) if fit_intercept else (deviation == 0) & (mean == 0)
     if constant.any():
@@ -199,14 +200,14 @@ def _standardize(
         penalty.weights[constant & ~whole] = np.inf
         penalty.hold_at_zero(constant & whole)
     if standardize is False:
-        _validation.check_sizes(np.hypot(mean, deviation))
-        if constant.any():  # a constant inside a group: as good as zero, since the intercept takes its place
-            return StandardizedDesign(base, np.where(constant, mean, 0.0), np.ones(p)), Units(
-                np.where(constant, mean, 0.0), np.ones(p), 1.0
-            )
-        return base, Units(np.zeros(p), np.ones(p), 1.0)
-    center = mean if fit_intercept else np.zeros(p)
-    # Without an intercept a constant column takes its place, and is measured by what it is.
-    size = np.abs(mean) if not fit_intercept else np.zeros(p)
-    scale = np.where(deviation <= 1e-13 * np.abs(mean), np.where(size > 0, size, 1.0), deviation)
-    return StandardizedDesign(base, center, scale), Units(center, scale, 1.0)
+        _validation.check_sizes(scan.size)
+        # A constant inside a group is as good as zero, since the intercept takes its place.
+        center, scale = np.where(constant, mean, 0.0), np.ones_like(mean)
+        if not constant.any():
+            return base, scan, Units(center, scale, 1.0)
+    else:
+        center = mean if fit_intercept else np.zeros_like(mean)
+        # Without an intercept a constant column takes its place, and is measured by what it is.
+        size = np.abs(mean) if not fit_intercept else np.zeros_like(mean)
+        scale = np.where(deviation <= 1e-13 * np.abs(mean), np.where(size > 0, size, 1.0), deviation)
+    return StandardizedStore(base, center, scale), scan.standardized(center, scale), Units(center, scale, 1.0)

@@ -28,13 +28,12 @@ class PlainEuler(AbstractFlow):
     def __init__(self, problem: Any, step: float | None, tol: float, screening: bool = True) -> None:
         super().__init__(problem, step, tol, screening)
         self.reading = LineOfDual(problem.penalty, problem.kappa)
-        self.everything = np.arange(problem.design.shape[1])
-        self.block = problem.design.columns(self.everything)
+        self.everything = np.arange(problem.store.shape[1])
+        self.block = problem.store.fetch(self.everything)
 
     def start(self) -> State:
         problem = self.problem
-        alpha, beta = null_model(problem)
-        eta = problem.predictor(self.block, alpha, beta)
+        alpha, _, eta = null_model(problem)
         residual = problem.residual(eta)
         slope = -self.block.rmatvec(residual)
         t = first_entry(problem, slope)
@@ -112,17 +111,17 @@ sys.stdout.buffer.write(pickle.dumps(go_on(flow, state, float(sys.argv[2]))))
 
 def problem_and_flow(name: str) -> AbstractFlow:
     """A problem that is screened, the same in every process."""
-    from bregpath.designs import DenseDesign
     from bregpath.flow.problem import Problem
     from bregpath.losses import as_loss
     from bregpath.penalties import build_penalty
+    from bregpath.stores import DenseStore
 
     simulated = bregpath.datasets.make_logistic(300, 16_000, 5, seed=1)
     loss, w = as_loss("logistic"), np.full(300, 1 / 300)
     y = loss.encode(simulated.y, w)
-    design = DenseDesign(np.asfortranarray(simulated.X))
-    assert not design.is_small
-    problem = Problem(design, loss, build_penalty("l1", 16_000, 1), y, w, np.zeros((300, 1)), 10.0, True)
+    store = DenseStore(np.asfortranarray(simulated.X))
+    assert not store.is_small
+    problem = Problem(store, loss, build_penalty("l1", 16_000, 1), y, w, np.zeros((300, 1)), 10.0, True)
     return {cls.name: cls for cls in FLOW_CLASSES}[name](problem, None, 0.01)
 
 

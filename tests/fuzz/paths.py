@@ -81,7 +81,7 @@ def frames(seed: int) -> None:
 def screening(seed: int) -> None:
     """The screened path is the unscreened one."""
     problem = well_posed(seed, most_columns=150)
-    with patch("bregpath.designs.base.WHOLE_BYTES", 0), patch("bregpath.flow.gram.MAX_WHOLE", 0):
+    with patch("bregpath.stores.base.WHOLE_BYTES", 0), patch("bregpath.flow.gram.MAX_WHOLE", 0):
         screened = trace(problem)
     assert_same(screened, trace(problem, screening=False), "screening")
 

@@ -53,7 +53,7 @@ def test_compiled_equals_reference_for_sparse_indicators(monkeypatch):
 @pytest.mark.parametrize("case", DISCRETE)
 def test_screened_equals_unscreened(case, monkeypatch):
     whole = path_of(case, tol=0.01)
-    monkeypatch.setattr("bregpath.designs.pairwise.MAX_SMALL", 0)
+    monkeypatch.setattr("bregpath.stores.pairwise.MAX_SMALL", 0)
     screened = path_of(case, tol=0.01)
     assert screened.stats.refreshes > 0
     assert whole.stats.refreshes == 0
@@ -120,7 +120,7 @@ def test_ties_and_independence_change_nothing_by_rounding(case, data, monkeypatc
     assert_same_graphs(path_of(case, X[np.random.default_rng(0).permutation(len(X))]), path)
     assert_same_graphs(path_of(case, X, sample_weight=np.full(len(X), 3.0)), path)
     with monkeypatch.context() as patch:
-        patch.setattr("bregpath.designs.pairwise.MAX_SMALL", 0)
+        patch.setattr("bregpath.stores.pairwise.MAX_SMALL", 0)
         assert_same_graphs(path_of(case, X), path)
     monkeypatch.setattr(_kernels, "_compiled", None)
     assert_same_graphs(path_of(case, X), path)

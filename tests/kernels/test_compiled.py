@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 
 import bregpath
 from bregpath import _kernels
-from bregpath.flow.gram import GramMatrix
+from bregpath.flow.gram import GramBlock
 from bregpath.losses import LOSSES
 from bregpath.penalties import PENALTIES
 from tests.helpers import make_data
@@ -102,8 +102,8 @@ MANY_ROWS = [2_500, 6_000]
 @pytest.fixture
 def no_gram(monkeypatch):
     """Squared loss passes over the rows, too."""
-    monkeypatch.setattr(GramMatrix, "pays", staticmethod(lambda *_: False))
-    monkeypatch.setattr(GramMatrix, "pays_whole", staticmethod(lambda *_: False))
+    monkeypatch.setattr(GramBlock, "pays", staticmethod(lambda *_: False))
+    monkeypatch.setattr(GramBlock, "pays_whole", staticmethod(lambda *_: False))
 
 
 @pytest.mark.usefixtures("no_gram")

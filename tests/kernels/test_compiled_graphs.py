@@ -78,5 +78,5 @@ def test_many_rows_of_states(n, p, features, penalty, step, monkeypatch):
     monkeypatch.setattr(problems, "MAX_DENSE_STATES", 0 if features == "sparse" else 100)
     n_states = np.full(p, 3)
     problem = field_problem(states(n, p), n_states, weights(n), np.ones((p, p)), 10.0, field_ends(n_states), penalty)
-    assert isinstance(problem.design.features, np.ndarray) == (features == "dense")
+    assert isinstance(problem.store.block.features, np.ndarray) == (features == "dense")
     assert_same_states(problem, step)

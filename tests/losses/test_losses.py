@@ -13,11 +13,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 
 from bregpath import trace_path
-from bregpath.designs import DenseDesign
 from bregpath.flow.problem import Problem, null_model
 from bregpath.losses import LOSSES, AbstractLoss, HuberLoss, UserLoss, as_loss, loss_from_dict
 from bregpath.losses.huber import weighted_median
 from bregpath.penalties import build_penalty
+from bregpath.stores import DenseStore
 from tests.helpers import ALL_LOSSES, encoded, random_case, response
 
 
@@ -103,7 +103,7 @@ def test_extreme_predictors_stay_finite_or_infinite_never_nan(name: str, rng: np
 def problem_of(loss: AbstractLoss, y: np.ndarray, w: np.ndarray, offset: np.ndarray | None = None) -> Problem:
     n, q = len(y), loss.n_outputs
     offset = np.zeros((n, q)) if offset is None else offset
-    return Problem(DenseDesign(np.zeros((n, 1))), loss, build_penalty("l1", 1, q), y, w, offset, 10.0, True)
+    return Problem(DenseStore(np.zeros((n, 1))), loss, build_penalty("l1", 1, q), y, w, offset, 10.0, True)
 
 
 @pytest.mark.parametrize("with_offset", [False, True])
@@ -111,7 +111,7 @@ def test_null_model_is_the_optimum_of_the_intercept(name: str, with_offset: bool
     loss, eta, y, w = random_case(name, rng)
     q = loss.n_outputs
     offset = rng.normal(size=(len(y), q)) * with_offset
-    alpha, _ = null_model(problem_of(loss, y, w, offset))
+    alpha = null_model(problem_of(loss, y, w, offset)).alpha
 
     def objective(a: np.ndarray) -> float:
         return loss.value((a + offset).reshape(eta.shape), y, w)
@@ -131,7 +131,7 @@ def test_null_is_the_optimum_or_a_start_close_to_it(name: str, rng: np.random.Ge
     loss, eta, y, w = random_case(name, rng)
     start = np.asarray(loss.null(y, w), dtype=float)
     assert start.shape == (loss.n_outputs,)
-    optimum, _ = null_model(problem_of(loss, y, w))
+    optimum = null_model(problem_of(loss, y, w)).alpha
     at = [loss.value(np.zeros_like(eta) + (a if loss.n_outputs > 1 else a[0]), y, w) for a in (start, optimum)]
     if name == "huber":
         assert at[0] <= at[1] + 0.1

@@ -12,12 +12,12 @@ from scipy.optimize import minimize
 
 import bregpath
 from bregpath import Result
-from bregpath.designs import DenseDesign
 from bregpath.flow.glbi import first_entry
 from bregpath.flow.problem import Problem
 from bregpath.flow.screening import LazyDual
 from bregpath.losses import as_loss
 from bregpath.penalties import build_penalty
+from bregpath.stores import DenseStore
 from tests.helpers import (
     ALL_LOSSES,
     GROUPS,
@@ -87,7 +87,7 @@ def test_times_before_the_first_entry(loss: str) -> None:
 
 def assert_screened_equals_whole(monkeypatch: pytest.MonkeyPatch, X, y, **options) -> bregpath.Path:
     whole = trace(X, y, screening=False, **options)
-    monkeypatch.setattr("bregpath.designs.base.WHOLE_BYTES", 0)
+    monkeypatch.setattr("bregpath.stores.base.WHOLE_BYTES", 0)
     monkeypatch.setattr("bregpath.flow.gram.MAX_WHOLE", 0)
     screened = trace(X, y, screening=True, **options)
     assert_same_path(screened, whole)
@@ -161,7 +161,7 @@ def test_undecided_columns_hold_all_crossings(penalty: str, seed: int) -> None:
     X, y = make_data("gaussian", n=n, p=p, seed=seed)
     options = {} if penalty == "l1" else {"groups": np.arange(p) // 3}
     mirror = build_penalty(penalty, p, 1, **options)
-    problem = Problem(DenseDesign(X), as_loss("gaussian"), mirror, y, np.full(n, 1 / n), np.zeros((n, 1)), 10.0, True)
+    problem = Problem(DenseStore(X), as_loss("gaussian"), mirror, y, np.full(n, 1 / n), np.zeros((n, 1)), 10.0, True)
     residual = problem.residual(np.full((n, 1), y.mean()))
     t = 0.5 * first_entry(problem, -X.T @ residual)
     dual = LazyDual(problem, t, residual, -X.T @ residual)
@@ -169,12 +169,16 @@ def test_undecided_columns_hold_all_crossings(penalty: str, seed: int) -> None:
     noise = 0.02 * np.abs(residual).max() * rng.normal(size=(2, K, n, 1))
     steps = SimpleNamespace(R=(t + away)[:, None, None] * residual + t * noise[0], residual=residual + noise[1])
     points = np.hstack([np.eye(K), np.zeros((K, K))])
-    near, distances = dual.distances(steps, points, np.ones(p, dtype=bool))  # type: ignore[arg-type]
+    near, block, products, distances = dual.undecided(steps, points, np.zeros(0, dtype=int))  # type: ignore[arg-type]
     exact = mirror.entry(-np.einsum("ij,kic->kjc", X, steps.R))[:, :, 0]
     crossing = (exact < 0).any(axis=0)
     assert crossing.any() and not crossing.all()
     assert crossing[near].sum() == crossing.sum()
     assert_allclose(distances, exact[:, near], atol=1e-9 * np.abs(exact).max())
+    # What was read of them is handed on.
+    assert block is not None
+    assert_array_equal(block.matvec(np.eye(len(near))), X[:, near])
+    assert_allclose(products[:K, :, 0], -steps.R[:, :, 0] @ X[:, near], atol=1e-12 * np.abs(exact).max())
 
 
 # --- entry times --------------------------------------------------------------------------------------------

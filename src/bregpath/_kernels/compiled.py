@@ -21,11 +21,12 @@ LOSSES = {"gaussian": 0, "logistic": 1, "poisson": 2, "huber": 3, "multinomial":
 
 def supports(system: System) -> bool:
     """Whether the compiled core knows the penalty and can read the block; losses it does not know are called back."""
-    if system.penalty.kernel() is None:
+    if system.cache is not None:
+        return True
+    block = system.block.kernel()
+    if block is None or system.penalty.kernel() is None or not system.problem.store.has_intercepts:
         return False
-    if system.block.layout == "pairwise":
-        return system.problem.loss.kernel() is not None
-    return system.gram is not None or system.block.layout in ("dense", "csc")
+    return block.name != "pairwise" or system.problem.loss.kernel() is not None
 
 
 def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps: int, keep_rows: bool) -> Steps:
@@ -103,14 +104,12 @@ def _stepper(system: System) -> Any:
 
 
 def _make_stepper(system: System) -> Any:
-    problem, penalty, block = system.problem, system.penalty, system.block
+    problem, penalty, block = system.problem, system.penalty, system.block.kernel()
     arrays = ("dense", "values", "indices", "indptr", "center", "scale", "gram", "gram_mean", "gram_target")
     names = (*arrays, "user_evaluate", "user_bend", "source", "target", "node_states")
-    parts: dict[str, Any] = {**dict.fromkeys(names), "y_mean": 0.0, "y_square": 0.0, **block.arrays()}
-    if system.gram is not None:
-        parts.update(system.gram.arrays())
+    parts: dict[str, Any] = {**dict.fromkeys(names), "y_mean": 0.0, "y_square": 0.0, **block.numbers}
     loss, mirror, y = problem.loss.kernel() or Kernel("user", {}), penalty.kernel(), problem.y
-    if block.layout == "pairwise":  # a regression a node, on the data of that node
+    if block.name == "pairwise":  # a regression a node, on the data of that node
         y = np.ravel(problem.y, order="F")
         parts["node_states"] = loss.numbers["nodes"]
         parts.update(source=_integers(parts["source"]), target=_integers(parts["target"]))

@@ -43,17 +43,16 @@ class System:
 
     problem: Any  # loss, y, w, offset, kappa, fit_intercept; see bregpath.flow.problem.Problem
     columns: IntArray  # the working columns
-    block: Any  # the same as a design
+    block: Any  # the same, ready for products; see bregpath.stores.AbstractBlock
     penalty: Any  # the penalty on the working columns
     step: float | None  # fixed step, or None for adaptive ones
     tol: float
-    gram: Any = None  # see bregpath.flow.gram.GramMatrix; the reference does without
     cache: Any = None  # what the compiled core made of it
 
     @property
     def has_linear_stages(self) -> bool:
         """Whether the loss is linearised inside a step; see the reference."""
-        return self.step is None and self.problem.design.has_cheap_curvature
+        return self.step is None and self.problem.store.has_cheap_curvature
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Blocks of steps in NumPy: complete for every loss, penalty and design, and the oracle of the compiled core.
+"""Blocks of steps in NumPy: complete for every loss, penalty and store, and the oracle of the compiled core.
 
 Two ways to advance the same dynamics ``z' = -X'r(eta)``, ``beta = kappa shrink(z)``, ``alpha' = -kappa 1'r``:
 
@@ -10,7 +10,7 @@ reach their threshold by the end of the step at their present speed (`live`). A 
 lies beyond its threshold is repeated with that column made live. Hence the result does not depend on which other
 columns were in the working set, and a screened path equals the unscreened one.
 
-Where the design says that it pays (`has_cheap_curvature`), the loss is linearised inside an adaptive step:
+Where the store says that it pays (`has_cheap_curvature`), the loss is linearised inside an adaptive step:
 ``r(eta) = r_k + H (eta - eta_k)`` with the curvature H frozen for a while. Then a stage costs products with Gram
 matrices only, of few active edges a node of a graph; the end of a step is exact, and the error estimate, made of exact
 slopes, sees what the linearisation missed.

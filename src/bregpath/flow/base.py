@@ -59,7 +59,7 @@ class AbstractFlow(ABC):
     tol : float
         Error of the coefficients allowed to adaptive steps, relative to the largest coefficient.
     screening : bool
-        Work on few columns where the design is large.
+        Work on few columns where the store is large.
     """
 
     name: ClassVar[str]
@@ -84,7 +84,7 @@ class AbstractFlow(ABC):
 
     def values(self, state: State, alpha: Array, columns: IntArray, beta: Array) -> Array:
         """Loss at some points of the path: alpha (T, a) and coefficients (T, E, q) of working columns (E,)."""
-        problem, block = self.problem, self.problem.design.columns(columns)
+        problem, block = self.problem, self.problem.store.fetch(columns)
         pairs = zip(alpha, beta, strict=True)
         return np.array([problem.value(problem.predictor(block, a, b)) for a, b in pairs])
 

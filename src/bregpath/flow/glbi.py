@@ -46,7 +46,7 @@ class GLBI(AbstractFlow):
     def start(self, t: float | None = None) -> State:
         """The state at the first entry time ``t0``, before which nothing happens; or at a time ``t`` before it."""
         problem = self.problem
-        alpha, beta = null_model(problem)
+        alpha, beta, eta = null_model(problem)
         limits = problem.penalty.lower, problem.penalty.upper
         outside = np.flatnonzero(np.any(beta != np.clip(beta, *limits), axis=1))
         if len(outside):
@@ -54,9 +54,8 @@ class GLBI(AbstractFlow):
                 f"The unpenalised optimum of column {outside[0]} (`penalty_factor` 0) lies outside its `lower` and "
                 "`upper` limits; penalise the column or drop its limits."
             )
-        eta = problem.predictor(problem.design, alpha, beta)
         residual = problem.residual(eta)
-        slope = -problem.design.rmatvec(residual)
+        slope = -problem.store.products(residual[None])[0]
         begin = first_entry(problem, slope) if t is None else t
         at_rest = np.isinf(begin)
         free = problem.penalty.free[:, None]
@@ -92,16 +91,14 @@ class GLBI(AbstractFlow):
             if whole and not is_watched:
                 max_steps = int(np.clip(BLOCK_NUMBERS // knot.z.size, BLOCK_STEPS, 512))
             steps = _kernels.advance(system, knot, memory, until, max_steps, keep_rows=not whole)
-            certain, new = working.certify(steps)
-            steps = steps.first(certain)
+            certificate = working.certify(steps)
+            steps = steps.first(certificate.certain)
             knot, memory = steps.end()
-            if len(new):
-                # What new columns are at a knot follows from R and the residual alone.
-                z, slope = -self.problem.design.rmatvec_many(np.stack([knot.R, knot.residual]), new)
-                working.grow(new)
-                knot, memory = knot.grow(z, slope), memory.grow(len(working.columns))
+            if len(certificate.columns):
+                working.grow(certificate)
+                knot, memory = knot.grow(certificate.z, certificate.slope), memory.grow(len(working.columns))
                 system = self._assemble(working)
-            if certain:
+            if certificate.certain:
                 lowest = self._lowest(state, steps)
                 return State(knot, working.columns, lowest, memory, Workplace(working, system)), steps
             if steps.interrupted:
@@ -141,7 +138,7 @@ class GLBI(AbstractFlow):
 
     def _assemble(self, working: WorkingSet) -> System:
         tol = step_tolerance(self.tol)
-        return System(self.problem, working.columns, working.block, working.penalty, self.step, tol, working.gram)
+        return System(self.problem, working.columns, working.block, working.penalty, self.step, tol)
 
 
 def step_tolerance(tol: float) -> float:
@@ -160,8 +157,7 @@ def first_entry(problem: Problem, slope: Array) -> float:
     largest = float(np.max(np.abs(slope), initial=0.0))
     noise = 1e-13 * problem.loss.response_size(problem.y, problem.w)
     if largest <= noise:  # so small a slope is rounding, unless the columns are as small
-        norms = problem.design.column_norms()
-        noise *= float(np.max(norms, initial=0.0)) / np.sqrt(problem.design.shape[0])
+        noise *= float(np.max(problem.scan.size, initial=0.0))
         if largest <= noise:
             return np.inf
     moving = np.where(free, 0.0, slope / largest)

@@ -2,54 +2,62 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from copy import copy
 
 import numpy as np
 
-from bregpath._typing import Array
-from bregpath.designs import AbstractDesign
+from bregpath._kernel import Kernel, only_for_its_class
+from bregpath._typing import Array, IntArray
 from bregpath.flow.problem import Problem
-from bregpath.losses import AbstractLoss
+from bregpath.stores import AbstractBlock, DenseBlock
+from bregpath.stores.dense import row_runs
 
-__all__ = ["GramMatrix"]
+__all__ = ["GramBlock"]
 
-MAX_WHOLE = 4000  # columns of a matrix that is made for the whole design
+MAX_WHOLE = 4000  # columns of a matrix that is made for all of them
 LARGE_MEAN = 10.0  # square of a mean over the variance, beyond which a difference of moments is too coarse
 ROUNDING = 1e-28  # the same for means that are zero but for rounding
 
+RowRuns = Callable[[], Iterator[tuple[slice, Array]] | None]
 
-class GramMatrix:
-    r"""Moments of the working columns and ``y - offset`` about their means; it grows with the columns.
+
+class GramBlock(AbstractBlock):
+    r"""Working columns with their moments and those of ``y - offset`` about the means.
 
     With ``m`` the means of the columns and ``u = alpha + m'b - mean(y)`` the mean residual,
 
     .. math:: \ell = \tfrac12 (b'Gb - 2 b'c + v + u^2), \qquad \nabla_b \ell = G b - c + u\, m ,
 
-    where G, c and v are *central* moments: nothing cancels, however far the data are from zero.
+    where G, c and v are *central* moments: nothing cancels, however far the data are from zero. Where the block holds
+    all columns of the store (``rows`` is None) their rows are not fetched.
     """
 
-    def __init__(self, problem: Problem, design: AbstractDesign) -> None:
-        self.w = problem.w
+    def __init__(self, problem: Problem, rows: DenseBlock | None) -> None:
+        self.problem = problem
+        self.rows = rows
+        self.shape = problem.store.shape if rows is None else rows.shape
         y = problem.y - problem.offset[:, 0]
-        self.y_mean = float(self.w @ y)
+        self.y_mean = float(problem.w @ y)
         self.y = y - self.y_mean
-        self.y_square = float(self.w @ self.y**2)
-        self.size = design.shape[1]
-        self._sum_rows(design, np.zeros(self.size))
+        self.y_square = float(problem.w @ self.y**2)
+        runs: RowRuns = problem.store.row_blocks if rows is None else lambda: row_runs(rows.X)
+        self._sum_rows(runs, np.zeros(self.shape[1]))
         # Central moments as differences lose the digits of a mean that is large: then the rows are centred first.
         if np.any(self.mean**2 > LARGE_MEAN * np.diagonal(self._room)):
-            self._sum_rows(design, self.mean)
-        self._used = [self.size]
+            self._sum_rows(runs, self.mean)
+        self._used = [self.shape[1]]
 
-    def _sum_rows(self, design: AbstractDesign, shift: Array) -> None:
+    def _sum_rows(self, runs: RowRuns, shift: Array) -> None:
         """The moments from sums over rows from which ``shift`` is subtracted."""
-        self._room = np.zeros((self.size, self.size))
-        self.mean, self.target = shift.copy(), np.zeros(self.size)
-        uniform = self.w.min() == self.w.max()
-        blocks = design.row_blocks()
+        self._room = np.zeros((len(shift), len(shift)))
+        self.mean, self.target = shift.copy(), np.zeros(len(shift))
+        all_w = self.problem.w
+        uniform = all_w.min() == all_w.max()
+        blocks = runs()
         assert blocks is not None
         for part, rows in blocks:
-            w = self.w[part]
+            w = all_w[part]
             rows = rows - shift if shift.any() else rows
             # A matrix times its own transpose is symmetric, which BLAS knows: half the work.
             self._room += rows.T @ rows * w[0] if uniform else rows.T @ (rows * w[:, None])
@@ -61,48 +69,66 @@ class GramMatrix:
 
     @staticmethod
     def pays_whole(problem: Problem) -> bool:
-        """Whether the matrix of all columns is small enough to replace the design altogether."""
-        n, p = problem.design.shape
-        return _is_squared(problem.loss) and p <= min(n, MAX_WHOLE) and problem.design.row_blocks() is not None
+        """Whether the matrix of all columns is small enough to replace the store altogether."""
+        n, p = problem.store.shape
+        return _is_squared(problem) and p <= min(n, MAX_WHOLE) and problem.store.row_blocks() is not None
 
     @staticmethod
-    def pays(problem: Problem, block: AbstractDesign) -> bool:
+    def pays(problem: Problem, block: AbstractBlock) -> bool:
         """Whether products with the matrix of some columns are cheaper than those with their rows."""
         n, m = block.shape
-        return _is_squared(problem.loss) and block.layout == "dense" and m <= 2 * n
+        return _is_squared(problem) and type(block) is DenseBlock and m <= 2 * n
 
-    def grow(self, block: AbstractDesign) -> GramMatrix:
-        """The Gram matrix of a block whose first columns are those of this one."""
-        X: Array = block.arrays()["dense"]
-        old, new = self.size, X.shape[1]
-        mean = self.w @ X[:, old:]
+    def matvec(self, beta: Array) -> Array:
+        return self._columns().matvec(beta)
+
+    def rmatvec(self, residual: Array) -> Array:
+        return self._columns().rmatvec(residual)
+
+    def columns(self, index: IntArray) -> AbstractBlock:
+        return self.problem.store.fetch(index) if self.rows is None else self.rows.columns(index)
+
+    def _columns(self) -> AbstractBlock:
+        return self.columns(np.arange(self.shape[1])) if self.rows is None else self.rows
+
+    def append(self, more: AbstractBlock) -> AbstractBlock:
+        """The block with more columns; without the matrix where it no longer pays."""
+        assert self.rows is not None
+        rows = self.rows.append(more)
+        if not self.pays(self.problem, rows):
+            return rows
+        X, w, old, new = rows.X, self.problem.w, self.shape[1], rows.shape[1]
+        mean = w @ X[:, old:]
         added = X[:, old:] - mean
         grown = copy(self)
+        grown.rows, grown.shape = rows, rows.shape
         # Matrices that share the room share the count of its used rows: only the largest may write behind its end.
         if new > len(self._room) or self._used[0] != old:
             grown._room = np.empty((2 * new, 2 * new))
             grown._room[:old, :old] = self._room[:old, :old]
             grown._used = [new]
         # The weighted sum of `added` is zero, so the other factor need not be centred.
-        products = X.T @ (added * self.w[:, None])
+        products = X.T @ (added * w[:, None])
         grown._room[:new, old:new] = products
         grown._room[old:new, :old] = products[:old].T
-        grown._used[0] = grown.size = new
+        grown._used[0] = new
         grown.mean = np.concatenate([self.mean, mean])
-        grown.target = np.concatenate([self.target, (self.w * self.y) @ added])
+        grown.target = np.concatenate([self.target, (w * self.y) @ added])
         return grown
 
-    def arrays(self) -> dict[str, Array | float]:
-        """What the compiled core takes."""
-        return {
-            "gram": self._room[: self.size, : self.size],
+    @only_for_its_class
+    def kernel(self) -> Kernel:
+        size = self.shape[1]
+        numbers = {
+            "gram": self._room[:size, :size],
             "gram_mean": self.mean,
             "gram_target": self.target,
             "y_mean": self.y_mean,
             "y_square": self.y_square,
         }
+        return Kernel("gram", numbers if self.rows is None else {**numbers, "dense": self.rows.X})
 
 
-def _is_squared(loss: AbstractLoss) -> bool:
-    kernel = loss.kernel()
-    return kernel is not None and kernel.name == "gaussian"
+def _is_squared(problem: Problem) -> bool:
+    kernel = problem.loss.kernel()
+    return kernel is not None and kernel.name == "gaussian" and problem.store.has_intercepts

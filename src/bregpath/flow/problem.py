@@ -1,17 +1,19 @@
-"""What a flow integrates: a loss of a design, with a penalty."""
+"""What a flow integrates: a loss of the columns of a store, with a penalty."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from bregpath._typing import Array
-from bregpath.designs import AbstractDesign
 from bregpath.losses import AbstractLoss
 from bregpath.penalties import AbstractPenalty
+from bregpath.stores import AbstractBlock, AbstractStore, Scan
 
-__all__ = ["Problem", "null_model"]
+__all__ = ["NullModel", "Problem", "null_model"]
 
 MAX_DENSE_NEWTON = 300  # parameters of a null model whose Hessian is formed
 MAX_SHORTER = 60  # trials of a Newton step
@@ -19,14 +21,14 @@ MAX_SHORTER = 60  # trials of a Newton step
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Design x loss x penalty, in the units in which the path is traced.
+    """Store x loss x penalty, in the units in which the path is traced.
 
     ``w`` sums to one and ``offset`` has the shape of the predictor, or one that broadcasts to it. The predictor of a
     regression is ``(n, q)`` with q outputs, and coefficients have a trailing axis of q as well; losses with one output
     see vectors. In a graph the predictor has a column a node (or a state of one) and coefficients one a pair.
     """
 
-    design: AbstractDesign
+    store: AbstractStore
     loss: AbstractLoss
     penalty: AbstractPenalty
     y: Array
@@ -34,20 +36,26 @@ class Problem:
     offset: Array
     kappa: float
     fit_intercept: bool
+    known_scan: Scan | None = None  # of the store with these weights, where it has been done
+
+    @cached_property
+    def scan(self) -> Scan:
+        """Mean and deviation of every column."""
+        return self.store.scan(self.w) if self.known_scan is None else self.known_scan
 
     @property
     def n_alpha(self) -> int:
         """Number of unpenalised parameters: intercepts, fields, diagonals."""
-        return self.offset.shape[1]
+        return self.store.n_alpha(self.offset.shape[1])
 
     @property
     def beta_shape(self) -> tuple[int, int]:
         """Shape of all coefficients."""
         return self.penalty.weights.shape  # type: ignore[return-value]
 
-    def predictor(self, block: AbstractDesign, alpha: Array, beta: Array, offset: bool = True) -> Array:
+    def predictor(self, block: AbstractBlock, alpha: Array, beta: Array, offset: bool = True) -> Array:
         """``alpha + block @ beta (+ offset)``."""
-        eta = self.design.spread(alpha, block.matvec(beta))
+        eta = self.store.spread(alpha, block.matvec(beta))
         return eta + self.offset if offset else eta
 
     def value(self, eta: Array) -> float:
@@ -69,28 +77,36 @@ class Problem:
 
     def alpha_gradient(self, residual: Array) -> Array:
         """Derivative with respect to the unpenalised parameters; zero where there are none to fit."""
-        return self.design.collect(residual) if self.fit_intercept else np.zeros(self.n_alpha)
+        return self.store.collect(residual) if self.fit_intercept else np.zeros(self.n_alpha)
 
     def _flat(self, eta: Array) -> Array:
         return eta[:, 0] if eta.shape[1] == 1 else eta
 
 
-def null_model(problem: Problem, max_iter: int = 200) -> tuple[Array, Array]:
+class NullModel(NamedTuple):
+    """Unpenalised parameters and all coefficients where nothing has entered, and the predictor there."""
+
+    alpha: Array
+    beta: Array
+    eta: Array
+
+
+def null_model(problem: Problem, max_iter: int = 200) -> NullModel:
     """Intercept and free coefficients that minimise the loss while all others are zero, by damped Newton steps."""
     penalty = problem.penalty
     # A constant column inside a free group is held at zero.
     free = np.flatnonzero(penalty.free & np.any((penalty.lower < 0) | (penalty.upper > 0), axis=1))
-    block = problem.design.columns(free)
+    block = problem.store.fetch(free)
     full = np.zeros(problem.beta_shape)
     q = problem.n_alpha
     alpha, beta = np.zeros(q), full[free]
-    if problem.fit_intercept:
+    has_intercepts = problem.fit_intercept and problem.store.has_intercepts
+    if has_intercepts:
         alpha = np.asarray(problem.loss.null(problem.y, problem.w), dtype=float).copy()
-    exact = problem.loss.null_is_exact and problem.fit_intercept and not problem.offset.any()
-    if exact and not len(free):
-        return alpha, full
-    newton = _Newton(problem, block)
     eta = problem.predictor(block, alpha, beta)
+    if problem.loss.null_is_exact and has_intercepts and not problem.offset.any() and not len(free):
+        return NullModel(alpha, full, eta)
+    newton = _Newton(problem, block, problem.scan.size[free] if len(free) else np.zeros(0))
     value = problem.value(eta)
     size, change = np.inf, np.inf
     for _ in range(max_iter):
@@ -123,8 +139,9 @@ def null_model(problem: Problem, max_iter: int = 200) -> tuple[Array, Array]:
     # Where adding the same to all outputs changes nothing, only rounding has done so.
     if beta.shape[1] > 1 and np.abs(residual.sum(axis=1)).max() <= 1e-12 * np.abs(residual).max():
         beta = beta - beta.mean(axis=1, keepdims=True)
+        eta = problem.predictor(block, alpha, beta)
     full[free] = beta
-    return alpha, full
+    return NullModel(alpha, full, eta)
 
 
 def _no_optimum() -> ValueError:
@@ -137,11 +154,10 @@ def _no_optimum() -> ValueError:
 class _Newton:
     """Newton steps of alpha and the coefficients of a block, one after the other, in units of the block's columns."""
 
-    def __init__(self, problem: Problem, block: AbstractDesign) -> None:
+    def __init__(self, problem: Problem, block: AbstractBlock, sizes: Array) -> None:
         self.problem = problem
         self.block = block
         self.shape = block.shape[1], problem.beta_shape[1]
-        sizes = block.column_norms() / np.sqrt(block.shape[0])
         per_column = np.where(sizes > 0, 1.0 / np.where(sizes > 0, sizes, 1.0), 1.0)
         self.unit = np.concatenate([np.ones(problem.n_alpha), np.repeat(per_column, self.shape[1])])
 

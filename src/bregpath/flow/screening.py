@@ -2,17 +2,60 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from bregpath._kernels import Steps
 from bregpath._typing import Array, BoolArray, IntArray
 from bregpath.flow.problem import Problem
+from bregpath.penalties import AbstractPenalty
+from bregpath.stores import AbstractBlock
 
-__all__ = ["LazyDual"]
+__all__ = ["Certificate", "LazyDual"]
 
 MARGIN = 1e-9  # closer than this to a threshold a bound decides nothing
 ROUNDING = 1e-13  # of squared lengths that are computed from inner products
 MAX_REFERENCES = 12
+MAX_SHARE = 0.7  # of all columns that are undecided, beyond which all are computed
+MIN_ADDED = 16  # columns that may be added to a small working set at once
+# Columns that are fetched to be looked at: this share of all, or so many bytes. Of more, only products are asked for.
+FETCH_SHARE, FETCH_BYTES = 0.02, 4 * 2**20
+NONE = np.zeros(0, dtype=int)
+
+Bounds = tuple[float, float, float] | Array  # see _View.bounds; of one reference, or (3, k, 1) of those of k columns
+
+
+class Certificate(NamedTuple):
+    """How many steps of a block no outside column takes part in, and columns that should work from there on.
+
+    The columns come with what was read of them for the proof: they themselves, and their dual variable and its slope
+    at the last knot that is certain.
+    """
+
+    certain: int
+    columns: IntArray = NONE
+    block: AbstractBlock | None = None
+    z: Array = NONE
+    slope: Array = NONE
+
+
+class Undecided(NamedTuple):
+    """Columns that may cross their thresholds, and how far each is from it."""
+
+    columns: IntArray
+    block: AbstractBlock | None  # None where they are many
+    products: Array  # (b, k, c) minus their products with the basis of the points
+    distance: Array  # (points, k)
+
+
+class Recent(NamedTuple):
+    """Columns with a reference of their own, later than that of all others."""
+
+    columns: IntArray
+    z: Array
+    along: Array
+    owner: IntArray  # number of the reference
 
 
 class LazyDual:
@@ -24,11 +67,12 @@ class LazyDual:
     .. math:: |z_j + x_j'R_{ref} + a\, x_j'u| \le \lVert x_j \rVert\, \lVert R - R_{ref} - a u \rVert ,
 
     so a column whose threshold is farther away than this is where it was: at zero. Where the bound cannot decide, the
-    column is computed. For groups the same holds with norms over the group.
+    column is computed. For groups the same holds with norms over the group. Norms of columns are weighted by ``w``, as
+    a `Scan` tells them, hence those of R, which is zero where ``w`` is, by ``1 / w``.
 
     The points to be checked are combinations of the ``R`` and residuals of a block of steps. A column is computed at
     the end of the block (two products), which becomes its new reference. Seen from there the points are close, and only
-    the few columns that are still undecided are computed at all of them.
+    the few columns that are still undecided are computed at all of them. A column is read once for all of this.
     """
 
     def __init__(self, problem: Problem, t: float, residual: Array, slope: Array) -> None:
@@ -39,95 +83,163 @@ class LazyDual:
     def at(cls, problem: Problem, R: Array, residual: Array) -> LazyDual:
         """Begin at any point of a path."""
         dual = cls.__new__(cls)
-        dual._begin(problem, R, residual, *-problem.design.rmatvec_many(np.stack([R, residual])))
+        dual._begin(problem, R, residual, *-problem.store.products(np.stack([R, residual])))
         return dual
 
     def _begin(self, problem: Problem, R: Array, residual: Array, z: Array, slope: Array) -> None:
         self.problem = problem
-        self.slack = problem.penalty.slack(problem.design)[:, None]
+        self.slack = problem.penalty.slack(problem.scan)[:, None]
+        self.recent: Recent
+        root = np.sqrt(problem.w)[:, None]
+        self.row_scale = np.divide(1.0, root, out=np.zeros_like(root), where=root > 0)
         self.products = 2 * len(slope)  # with single columns
         self.refreshes = 1  # of all columns at once
         self._start_over(R, residual, z, slope)
 
-    def _start_over(self, R: Array, residual: Array, z: Array, slope: Array) -> None:
-        """One reference for all columns."""
-        length = _length(residual)
-        self.references = [np.stack([R.ravel(), residual.ravel() / length])]  # R and u
-        self.owner = np.zeros(len(z), dtype=int)
-        self.z, self.along = z, slope / length
+    def certify(self, steps: Steps, inside: IntArray) -> Certificate:
+        """The certificate of a block of steps of the columns ``inside``.
 
-    def distances(self, steps: Steps, points: Array, among: BoolArray) -> tuple[IntArray, Array]:
-        """Columns among which all crossings are, and how far each is from its threshold at each point.
+        Outside columns take no part in a step when they lie below their thresholds at its end, and would do so had
+        they kept their speed for the longest step that was tried. All steps are checked by one matrix product, with
+        the few columns for which the bounds cannot decide.
+        """
+        count = len(steps)
+        # Two points a step, and one to look ahead, as combinations of R_0 .. R_d and residuals r_0 .. r_d.
+        points = np.zeros((2 * count + 1, 2 * (count + 1)))
+        k = np.arange(count)
+        points[2 * k, k], points[2 * k, count + 1 + k] = 1.0, steps.reach[1:]
+        points[2 * k + 1, k + 1] = 1.0
+        points[-1, count], points[-1, -1] = 1.0, 1.5 * (steps.t[-1] - steps.t[0])
+        near = self.undecided(steps, points, inside)
+        broken = np.flatnonzero((near.distance[:-1] < 0).any(axis=1)) // 2
+        certain = int(broken[0]) if len(broken) else count
+        crossing = self._crossing(near, 2 * certain, max(MIN_ADDED, len(inside) // 4))
+        if not len(crossing):
+            return Certificate(certain)
+        columns = near.columns[crossing]
+        block = self.problem.store.fetch(columns) if near.block is None else near.block.columns(crossing)
+        z, slope = near.products[[certain, count + 1 + certain]][:, crossing]
+        return Certificate(certain, columns, block, z, slope)
+
+    def _crossing(self, near: Undecided, first_point: int, most: int) -> IntArray:
+        """Positions of columns that cross first, or soon will: not too many, since a long step can look far ahead."""
+        distance = near.distance[first_point:]
+        crossing = np.flatnonzero((distance < 0).any(axis=0))
+        if not len(crossing):
+            return crossing
+        first = np.argmax(distance[:, crossing] < 0, axis=0)
+        soonest = np.lexsort((distance[first, crossing], first))[:most]
+        chosen = np.zeros(len(near.columns), dtype=bool)
+        chosen[crossing[soonest]] = True
+        return np.flatnonzero(self.problem.penalty.take(near.columns).close(chosen))
+
+    def undecided(self, steps: Steps, points: Array, inside: IntArray) -> Undecided:
+        """Outside columns among which all crossings are, and how far each is from its threshold at each point.
 
         The basis of the points are the R and then the residuals of the knots of a block; each row of ``points`` holds
         the coefficients of a point in it.
         """
-        R, residual = steps.R[-1].copy(), steps.residual[-1]
-        basis = (steps.R.reshape(len(steps.R), -1), steps.residual.reshape(len(steps.R), -1))
-        inner = np.block([[a @ b.T for b in basis] for a in basis])
-        near = self._undecided(basis, inner, points, among, None)
-        if len(near) > 0.7 * len(self.owner) or len(self.references) >= MAX_REFERENCES:
-            self._compute(np.arange(len(self.owner)), R, residual)
-            self.refreshes += 1
-        else:
-            self._compute(near, R, residual)
-        near = self._undecided(basis, inner, points, among, near)
-        if not len(near):
-            return near, np.zeros((len(points), 0))
-        design = self.problem.design
-        products = -np.concatenate([design.rmatvec_many(rows, near) for rows in (steps.R, steps.residual)])
-        z = np.einsum("bjc,kb->kjc", products, points)
-        self.products += len(products) * len(near)
-        return near, np.min(self.problem.penalty.take(near).entry(z), axis=2)
-
-    def _undecided(
-        self, basis: tuple[Array, Array], inner: Array, points: Array, among: BoolArray, columns: IntArray | None
-    ) -> IntArray:
-        """Those of some (whole groups; None: of all) columns that may lie beyond their thresholds at a point."""
-        part: slice | IntArray = slice(None)
-        if columns is None:
-            penalty = self.problem.penalty
-        elif not len(columns):
-            return columns
-        else:
-            penalty, part = self.problem.penalty.take(columns), columns
-        z, along, owner, slack = self.z[part], self.along[part], self.owner[part], self.slack[part]
-        low, high, rest = np.zeros((3, len(self.references)))
-        lengths = np.einsum("kb,bc,kc->k", points, inner, points)
-        for i in np.flatnonzero(np.bincount(owner, minlength=len(self.references))):
-            products = np.concatenate([vectors @ self.references[i].T for vectors in basis])
-            mixed = points @ products  # of all points with R_ref and u
-            own = self.references[i] @ self.references[i].T
-            from_reference = mixed[:, 1] - own[0, 1]
-            squares = lengths - 2 * mixed[:, 0] + own[0, 0]
-            remainder = squares - from_reference**2 + ROUNDING * (lengths + own[0, 0])
-            low[i], high[i] = from_reference.min(), from_reference.max()
-            rest[i] = np.sqrt(max(float(remainder.max()), 0.0))
-        # The distance to a threshold is concave along the direction: over an interval its ends are the worst.
-        reach = slack * rest[owner, None] + MARGIN
-        near = np.any(penalty.entry(z + low[owner, None] * along) < reach, axis=1)
-        near |= np.any(penalty.entry(z + high[owner, None] * along) < reach, axis=1)
-        near = np.flatnonzero(penalty.close(near & among[part]))
-        return near if columns is None else columns[near]
-
-    def _compute(self, columns: IntArray, R: Array, residual: Array) -> None:
-        """Give some columns a new reference."""
+        basis = np.concatenate([steps.R, steps.residual])
+        view = _View(self._flat(basis), points)
+        columns, block = self._not_excluded(view, inside), None
+        if len(columns):
+            block, z, along = self._compute(columns, steps.R[-1], steps.residual[-1])
+            bounds = view.bounds(self.references[-1])
+            penalty = self.problem.penalty.take(columns)
+            near = np.flatnonzero(_may_cross(penalty, z, along, self.slack[columns], bounds))
+            columns, block = columns[near], None if block is None else block.columns(near)
         if not len(columns):
-            return
-        everything = len(columns) == len(self.owner)
-        z, slope = -self.problem.design.rmatvec_many(np.stack([R, residual]), None if everything else columns)
-        self.products += 2 * len(columns)
-        if everything:
-            self._start_over(R, residual, z, slope)
-            return
-        length = _length(residual)
+            return Undecided(columns, None, np.zeros((len(basis), 0, 1)), np.zeros((len(points), 0)))
+        block = self._fetch(columns) if block is None else block
+        products = -self._products(block, columns, basis)
+        z = np.einsum("bjc,kb->kjc", products, points)
+        return Undecided(columns, block, products, np.min(self.problem.penalty.take(columns).entry(z), axis=2))
+
+    def _not_excluded(self, view: _View, inside: IntArray) -> IntArray:
+        """Outside columns that the bounds do not exclude from crossing their thresholds at a point."""
+        bounds = np.array([view.bounds(reference) for reference in self.references])
+        recent, penalty = self.recent, self.problem.penalty
+        near = _may_cross(penalty, self.z, self.along, self.slack, bounds[0])
+        near[recent.columns] = False  # they know better
+        if len(recent.columns):
+            own = bounds[recent.owner].T[..., None]
+            penalty = penalty.take(recent.columns)
+            near[recent.columns] = _may_cross(penalty, recent.z, recent.along, self.slack[recent.columns], own)
+        near[inside] = False
+        return np.flatnonzero(near)
+
+    def _compute(self, columns: IntArray, R: Array, residual: Array) -> tuple[AbstractBlock | None, Array, Array]:
+        """Give some columns, or all if these are many, a new reference: as a block if they are few, z and x'u."""
+        last = np.stack([R, residual])
+        if len(columns) > MAX_SHARE * len(self.z) or len(self.references) >= MAX_REFERENCES:
+            self._start_over(R, residual, *-self.problem.store.products(last))
+            self.products += 2 * len(self.z)
+            self.refreshes += 1
+            return None, self.z[columns], self.along[columns]
+        block = self._fetch(columns)
+        z, slope = -self._products(block, columns, last)
+        along = slope / self._refer(R, residual)
         # New arrays, not new entries: a copy of the working set may share the old ones.
-        self.references = [*self.references, np.stack([R.ravel(), residual.ravel() / length])]
-        self.z, self.along, self.owner = self.z.copy(), self.along.copy(), self.owner.copy()
-        self.z[columns], self.along[columns] = z, slope / length
-        self.owner[columns] = len(self.references) - 1
+        old = self.recent
+        kept = ~np.isin(old.columns, columns)
+        self.recent = Recent(
+            np.concatenate([old.columns[kept], columns]),
+            np.concatenate([old.z[kept], z]),
+            np.concatenate([old.along[kept], along]),
+            np.concatenate([old.owner[kept], np.full(len(columns), len(self.references) - 1)]),
+        )
+        return block, z, along
+
+    def _start_over(self, R: Array, residual: Array, z: Array, slope: Array) -> None:
+        """One reference for all columns."""
+        self.references: list[Array] = []
+        self.z, self.along = z, slope / self._refer(R, residual)
+        self.recent = Recent(NONE, z[:0], z[:0], NONE)
+
+    def _refer(self, R: Array, residual: Array) -> float:
+        """Add a reference: R and the unit vector u. Returns the length of the residual."""
+        rows = self._flat(np.stack([R, residual]))
+        length = float(np.linalg.norm(rows[1])) or 1.0
+        rows[1] /= length
+        self.references = [*self.references, rows]
+        return length
+
+    def _flat(self, rows: Array) -> Array:
+        """Row vectors in whose norm the bounds are."""
+        return (rows * self.row_scale).reshape(len(rows), -1)
+
+    def _fetch(self, columns: IntArray) -> AbstractBlock | None:
+        """Some columns, if they are few."""
+        n, p = self.problem.store.shape
+        is_few = len(columns) <= max(FETCH_SHARE * p, FETCH_BYTES / (8 * n))
+        return self.problem.store.fetch(columns) if is_few else None
+
+    def _products(self, block: AbstractBlock | None, columns: IntArray, rows: Array) -> Array:
+        self.products += len(rows) * len(columns)
+        return self.problem.store.products(rows, columns) if block is None else block.rmatvec_many(rows)
 
 
-def _length(residual: Array) -> float:
-    length = float(np.linalg.norm(residual))
-    return length if length > 0 else 1.0
+class _View:
+    """Points, as combinations of some vectors, seen from references."""
+
+    def __init__(self, basis: Array, points: Array) -> None:
+        self.basis, self.points = basis, points
+        self.squares = np.einsum("kb,bc,kc->k", points, basis @ basis.T, points)
+
+    def bounds(self, reference: Array) -> tuple[float, float, float]:
+        """Least and largest ``a`` of all points, and the largest length of what is left besides."""
+        mixed = self.points @ (self.basis @ reference.T)  # of all points with R_ref and u
+        own = reference @ reference.T
+        along = mixed[:, 1] - own[0, 1]
+        rest = self.squares - 2 * mixed[:, 0] + own[0, 0] - along**2 + ROUNDING * (self.squares + own[0, 0])
+        return float(along.min()), float(along.max()), float(np.sqrt(max(float(rest.max()), 0.0)))
+
+
+def _may_cross(penalty: AbstractPenalty, z: Array, along: Array, slack: Array, bounds: Bounds) -> BoolArray:
+    """Columns, in whole groups, that bounds do not exclude from crossing their thresholds."""
+    low, high, rest = bounds
+    # The distance to a threshold is concave along the direction: over an interval its ends are the worst.
+    reach = slack * rest + MARGIN
+    near = np.any(penalty.entry(z + low * along) < reach, axis=1)
+    near |= np.any(penalty.entry(z + high * along) < reach, axis=1)
+    return penalty.close(near)

@@ -42,7 +42,7 @@ class AbstractLayout(ABC):
 
     @abstractmethod
     def problem(self, data: Any, w: Array, edge_weights: Array, kappa: float) -> Problem:
-        """Design x loss x penalty of some data, with the coefficients in the order of `pairs`."""
+        """Store x loss x penalty of some data, with the coefficients in the order of `pairs`."""
 
     def restore(self, alpha: Array, columns: IntArray, beta: Array) -> tuple[Array, Array]:
         """Parameters inside the path as those of the model."""

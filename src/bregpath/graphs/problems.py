@@ -1,4 +1,4 @@
-"""Graphs as problems for the flow: design x loss x penalty of every model."""
+"""Graphs as problems for the flow: store x loss x penalty of every model."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from bregpath._typing import Array, IntArray
-from bregpath.designs import PairwiseDesign, PrecisionDesign
 from bregpath.flow.problem import Problem
 from bregpath.losses import (
     FieldCompositeLoss,
@@ -17,6 +16,7 @@ from bregpath.losses import (
     IsingFlowLoss,
 )
 from bregpath.penalties import AbstractPenalty, build_penalty
+from bregpath.stores import PairwiseStore, PrecisionStore
 
 __all__ = ["all_pairs", "field_ends", "field_problem", "gaussian_problem", "ising_problem"]
 
@@ -42,10 +42,10 @@ def ising_problem(spins: Array, w: Array, edge_weights: Array, kappa: float, los
         pairs = np.concatenate([pairs, pairs])
     else:
         source, target = pairs, pairs[:, ::-1]
-    design = PairwiseDesign(np.asfortranarray(spins, dtype=float), p, source, np.ascontiguousarray(target))
+    store = PairwiseStore(np.asfortranarray(spins, dtype=float), p, source, np.ascontiguousarray(target))
     kind = IsingFlowLoss if loss == "mpf" else IsingCompositeLoss
     penalty = build_penalty("l1", len(source), 1, penalty_factor=edge_weights[pairs[:, 0], pairs[:, 1]])
-    return Problem(design, kind(p), penalty, spins, w, np.zeros((1, p)), kappa, fit_fields)
+    return Problem(store, kind(p), penalty, spins, w, np.zeros((1, p)), kappa, fit_fields)
 
 
 def field_problem(
@@ -57,10 +57,10 @@ def field_problem(
     j, k, first, second = ends.T
     source = np.stack([starts[j] + first, starts[k] + second], axis=1)
     target = np.ascontiguousarray(source[:, ::-1])
-    design = PairwiseDesign(features, int(starts[-1]), source, target, has_indicators=True)
+    store = PairwiseStore(features, int(starts[-1]), source, target, has_indicators=True)
     mirror = _field_penalty(penalty, ends, edge_weights)
     loss = FieldCompositeLoss(n_states)
-    return Problem(design, loss, mirror, states, w, np.zeros((1, loss.n_outputs)), kappa, True)
+    return Problem(store, loss, mirror, states, w, np.zeros((1, loss.n_outputs)), kappa, True)
 
 
 def _indicators(columns: IntArray, size: int) -> Any:
@@ -106,4 +106,4 @@ def gaussian_problem(covariance: Array, edge_weights: Array, kappa: float, loss:
     pairs = all_pairs(p)
     kind = GaussianCompositeLoss if loss == "composite" else GaussianLikelihoodLoss
     penalty = build_penalty("l1", len(pairs), 1, penalty_factor=edge_weights[pairs[:, 0], pairs[:, 1]])
-    return Problem(PrecisionDesign(p, pairs), kind(p), penalty, covariance, np.ones(1), np.zeros((1, p)), kappa, True)
+    return Problem(PrecisionStore(p, pairs), kind(p), penalty, covariance, np.ones(1), np.zeros((1, p)), kappa, True)

@@ -96,9 +96,9 @@ class AbstractPenalty(ABC):
         """The smallest set of columns that contains ``columns`` and is a union of groups."""
         return columns
 
-    def slack(self, design: Any) -> Array:
-        """How much the distance of each column of a design can change when ``z = -X'R`` and R moves by one."""
-        return design.column_norms()
+    def slack(self, scan: Any) -> Array:
+        """How much the distance of each column can change when ``z = -X'R`` and R moves by one; from a `Scan`."""
+        return scan.size
 
     def hold_at_zero(self, columns: BoolArray) -> None:
         """Keep some columns of otherwise free groups at zero."""

@@ -127,8 +127,8 @@ class GroupPenalty(AbstractPenalty):
         active = norms[first, 0] > 0
         return float(np.sum(self.weights[first, 0][active] * norms[first, 0][active]))
 
-    def slack(self, design: Any) -> Array:
-        return design.group_norms(self.groups)
+    def slack(self, scan: Any) -> Array:
+        return scan.group_size(self.groups)
 
     def close(self, columns: BoolArray) -> BoolArray:
         touched = np.zeros(self.n_groups, dtype=bool)

@@ -61,7 +61,7 @@ def graph_deviance(path: GraphPath, rows: Array, w: Array, times: Array) -> Arra
     problem = layout.problem(data, w / w.sum(), ones, path.kappa)
     # A path that ended before stays where it ended; its record may go on for a part of a step.
     alpha, columns, beta = path.trajectory.read(np.minimum(times, path.t[-1]))
-    block = problem.design.columns(columns)
+    block = problem.store.fetch(columns)
     values = [problem.value(problem.predictor(block, a, b)) for a, b in zip(alpha, beta, strict=True)]
     return problem.loss.deviance_factor * np.array(values)
 

@@ -1,4 +1,4 @@
-"""Losses and designs of graphs: derivatives by finite differences, adjoints by inner products."""
+"""Losses and stores of graphs: derivatives by finite differences, adjoints by inner products."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from scipy.sparse import csc_array
 
-from bregpath.designs import PairwiseDesign, PrecisionDesign
 from bregpath.graphs import problems
 from bregpath.graphs.problems import all_pairs, field_ends, field_problem, gaussian_problem, ising_problem
 from bregpath.losses import GRAPH_LOSSES
+from bregpath.stores import PairwiseStore, PrecisionStore
 from tests.graphs.cases import N_STATES, ising_data, potts_data
 
 NAMES = sorted(GRAPH_LOSSES)
@@ -126,7 +126,7 @@ def test_likelihood_of_an_indefinite_matrix_is_infinite():
     assert np.isnan(loss.gradient(indefinite, np.eye(2), np.ones(1))).all()
 
 
-# --- designs ----------------------------------------------------------------------------------------------------------
+# --- stores -----------------------------------------------------------------------------------------------------------
 
 
 def pairwise(kind, rng):
@@ -135,98 +135,104 @@ def pairwise(kind, rng):
         features = rng.choice([-1.0, 1.0], (12, 5))
         pairs = all_pairs(5)
         if kind == "one place":
-            return PairwiseDesign(np.asfortranarray(features), 5, pairs[:, :1], pairs[:, 1:])
+            return PairwiseStore(np.asfortranarray(features), 5, pairs[:, :1], pairs[:, 1:])
         if kind == "unequal features":
             features = features * np.arange(1.0, 6.0)
-        return PairwiseDesign(np.asfortranarray(features), 5, pairs, np.ascontiguousarray(pairs[:, ::-1]))
+        return PairwiseStore(np.asfortranarray(features), 5, pairs, np.ascontiguousarray(pairs[:, ::-1]))
     n_states = np.array(N_STATES)
-    design = field_problem(
+    store = field_problem(
         potts_data(12, seed=3), n_states, np.full(12, 1 / 12), np.ones((4, 4)), 10.0, field_ends(n_states), "group"
-    ).design
+    ).store
     if kind == "sparse":
-        features = csc_array(np.asarray(design.features))
-        return PairwiseDesign(features, design.n_targets, design.source, design.target, has_indicators=True)
-    return design
+        block, features = store.block, csc_array(np.asarray(store.block.features))
+        return PairwiseStore(features, block.n_targets, block.source, block.target, has_indicators=True)
+    return store
 
 
 KINDS = ["spins", "one place", "unequal features", "indicators", "sparse"]
 
 
-def matrix_of(design, eta_shape):
-    """The design as a matrix (size of eta, number of coefficients)."""
-    units = np.eye(design.shape[1])[:, :, None]
-    return np.stack([design.matvec(unit).reshape(eta_shape).ravel() for unit in units], axis=1)
+def everything(store):
+    """All columns of a store as a block."""
+    return store.fetch(np.arange(store.shape[1]))
+
+
+def matrix_of(store):
+    """The store as a matrix (size of eta, number of coefficients)."""
+    units = np.eye(store.shape[1])[:, :, None]
+    return np.stack([everything(store).matvec(unit).ravel() for unit in units], axis=1)
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "precision"])
 def test_rmatvec_is_the_adjoint_of_matvec(kind, rng):
-    design = PrecisionDesign(5, all_pairs(5)) if kind == "precision" else pairwise(kind, rng)
-    m = design.shape[1]
+    store = PrecisionStore(5, all_pairs(5)) if kind == "precision" else pairwise(kind, rng)
+    m = store.shape[1]
     for columns in (None, np.array([m - 1, 0, 3])):
         beta = rng.normal(size=(m if columns is None else 3, 1))
-        eta = design.matvec(beta, columns)
+        block = everything(store) if columns is None else store.fetch(columns)
+        eta = block.matvec(beta)
         residual = rng.normal(size=eta.shape)
-        back = design.rmatvec(residual, columns)
+        back = store.products(residual[None], columns)[0]
+        assert_allclose(back, block.rmatvec(residual), rtol=1e-12, atol=1e-14)
         assert back.shape == beta.shape
         assert_allclose(np.sum(eta * residual), np.sum(beta * back), rtol=1e-12)
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "precision"])
-def test_parts_of_a_design(kind, rng):
-    design = PrecisionDesign(5, all_pairs(5)) if kind == "precision" else pairwise(kind, rng)
+def test_parts_of_a_store(kind, rng):
+    store = PrecisionStore(5, all_pairs(5)) if kind == "precision" else pairwise(kind, rng)
     some, more = np.array([4, 0]), np.array([2, 5, 1])
     beta = rng.normal(size=(5, 1))
-    both = design.columns(some).append(design.columns(more))
-    eta = design.matvec(beta, np.concatenate([some, more]))
+    both = store.fetch(some).append(store.fetch(more))
+    eta = store.fetch(np.concatenate([some, more])).matvec(beta)
     assert both.shape[1] == 5
     assert_allclose(both.matvec(beta), eta, rtol=1e-12, atol=1e-14)
     residuals = rng.normal(size=(3, *eta.shape))
-    many = design.rmatvec_many(residuals, more)
-    assert_allclose(many, np.stack([design.rmatvec(r, more) for r in residuals]), rtol=1e-12, atol=1e-14)
+    many = store.products(residuals, more)
+    assert_allclose(many, np.stack([store.fetch(more).rmatvec(r) for r in residuals]), rtol=1e-12, atol=1e-14)
     assert_allclose(both.rmatvec(residuals[0])[2:], many[0], rtol=1e-12, atol=1e-14)
-    assert design.columns(np.array([], dtype=int)).matvec(np.zeros((0, 1))).shape == eta.shape
+    assert store.fetch(np.array([], dtype=int)).matvec(np.zeros((0, 1))).shape == eta.shape
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "precision"])
 def test_collect_is_the_adjoint_of_spread(kind, rng):
-    design = PrecisionDesign(5, all_pairs(5)) if kind == "precision" else pairwise(kind, rng)
-    eta = design.matvec(rng.normal(size=(design.shape[1], 1)))
+    store = PrecisionStore(5, all_pairs(5)) if kind == "precision" else pairwise(kind, rng)
+    eta = everything(store).matvec(rng.normal(size=(store.shape[1], 1)))
     alpha, residual = rng.normal(size=eta.shape[1]), rng.normal(size=eta.shape)
-    added = design.spread(alpha, eta) - eta
-    assert_allclose(np.sum(added * residual), alpha @ design.collect(residual), rtol=1e-12)
+    added = store.spread(alpha, eta) - eta
+    assert_allclose(np.sum(added * residual), alpha @ store.collect(residual), rtol=1e-12)
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "precision"])
 def test_norms_of_columns_and_groups(kind, rng):
-    design = PrecisionDesign(5, all_pairs(5)) if kind == "precision" else pairwise(kind, rng)
-    shape = design.matvec(np.zeros((design.shape[1], 1))).shape
-    matrix = matrix_of(design, shape)
-    assert_allclose(design.column_norms(), np.linalg.norm(matrix, axis=0), rtol=1e-12)
+    store = PrecisionStore(5, all_pairs(5)) if kind == "precision" else pairwise(kind, rng)
+    matrix, scan = matrix_of(store), store.scan(np.ones(store.shape[0]))  # weights of one: plain norms
+    assert_allclose(scan.size, np.linalg.norm(matrix, axis=0), rtol=1e-12)
     if kind in ("indicators", "sparse"):
         ends = field_ends(np.array(N_STATES))
         groups = np.unique(ends[:, :2], axis=0, return_inverse=True)[1].ravel()
     else:
-        groups = np.arange(design.shape[1]) // 3
-    bounds = design.group_norms(groups)
+        groups = np.arange(store.shape[1]) // 3
+    bounds = scan.group_size(groups)
     for g in np.unique(groups):
         true = np.linalg.norm(matrix[:, groups == g], ord=2)
         assert bounds[groups == g].min() >= true * (1 - 1e-12)
         assert bounds[groups == g].max() <= 3.0 * true  # a bound that would always hold screens nothing
 
 
-def test_dense_and_sparse_indicators_are_the_same_design(rng, monkeypatch):
+def test_dense_and_sparse_indicators_are_the_same_store(rng, monkeypatch):
     states, n_states, w = potts_data(40), np.array(N_STATES), np.full(40, 1 / 40)
     made = {}
     for limit in (0, 100):
         monkeypatch.setattr(problems, "MAX_DENSE_STATES", limit)
-        made[limit] = field_problem(states, n_states, w, np.ones((4, 4)), 10.0, field_ends(n_states), "group").design
-    assert not isinstance(made[0].features, np.ndarray)
-    assert isinstance(made[100].features, np.ndarray)
+        made[limit] = field_problem(states, n_states, w, np.ones((4, 4)), 10.0, field_ends(n_states), "group").store
+    assert not isinstance(made[0].block.features, np.ndarray)
+    assert isinstance(made[100].block.features, np.ndarray)
     assert made[0].has_indicators
     assert made[100].has_indicators
     beta = rng.normal(size=(made[0].shape[1], 1))
-    assert_allclose(made[0].matvec(beta), made[100].matvec(beta), rtol=1e-12, atol=1e-14)
-    assert_allclose(made[0].column_norms(), made[100].column_norms(), rtol=1e-12)
+    assert_allclose(made[0].block.matvec(beta), made[100].block.matvec(beta), rtol=1e-12, atol=1e-14)
+    assert_allclose(made[0].scan(w).size, made[100].scan(w).size, rtol=1e-12)
 
 
 # --- problems: gradients of the parameters themselves -----------------------------------------------------------------
@@ -246,7 +252,7 @@ def test_a_coupling_acts_at_both_ends(loss, rng):
     else:
         b[j, k] = b[k, j] = beta[:, 0]
     alpha = rng.normal(size=p)
-    eta = problem.predictor(problem.design, alpha, beta)
+    eta = problem.predictor(problem.store.block, alpha, beta)
     assert_allclose(eta, alpha + spins @ b.T, rtol=1e-12, atol=1e-13)
 
 
@@ -261,7 +267,7 @@ def test_a_block_couples_states(rng):
     for (j, k, first, second), value in zip(ends, beta[:, 0], strict=True):
         expected[:, starts[j] + first] += value * (states[:, k] == second)
         expected[:, starts[k] + second] += value * (states[:, j] == first)
-    eta = problem.predictor(problem.design, np.zeros(starts[-1]), beta)
+    eta = problem.predictor(problem.store.block, np.zeros(starts[-1]), beta)
     assert_allclose(eta, expected, rtol=1e-12, atol=1e-13)
 
 
@@ -270,9 +276,9 @@ def test_one_parameter_a_pair_has_the_gradient_of_both_halves(loss, rng):
     S = np.cov(rng.normal(size=(20, 4)).T)
     problem = gaussian_problem(S, np.ones((4, 4)), 10.0, loss)
     beta, alpha, h = 0.05 * rng.normal(size=(6, 1)), np.full(4, 1.2), 1e-6
-    gradient = problem.design.rmatvec(problem.residual(problem.predictor(problem.design, alpha, beta)))
+    gradient = problem.store.block.rmatvec(problem.residual(problem.predictor(problem.store.block, alpha, beta)))
     for i in range(6):
         d = np.zeros_like(beta)
         d[i] = h
-        up, down = (problem.value(problem.predictor(problem.design, alpha, beta + s * d)) for s in (1, -1))
+        up, down = (problem.value(problem.predictor(problem.store.block, alpha, beta + s * d)) for s in (1, -1))
         assert_allclose(gradient[i, 0], (up - down) / (2 * h), rtol=1e-5, atol=1e-8)

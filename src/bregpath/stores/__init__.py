@@ -1,0 +1,39 @@
+"""Stores: where the columns of X live, and the blocks of them that paths work on. Data enters here and nowhere else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bregpath import _validation
+from bregpath.stores.base import AbstractBlock, AbstractStore, BlockStore, Scan, scan_columns
+from bregpath.stores.dense import DenseBlock, DenseStore
+from bregpath.stores.pairwise import PairwiseBlock, PairwiseStore
+from bregpath.stores.precision import PrecisionBlock, PrecisionStore
+from bregpath.stores.sparse import SparseBlock, SparseStore
+from bregpath.stores.standardized import StandardizedStore
+
+__all__ = [
+    "AbstractBlock",
+    "AbstractStore",
+    "BlockStore",
+    "DenseBlock",
+    "DenseStore",
+    "PairwiseBlock",
+    "PairwiseStore",
+    "PrecisionBlock",
+    "PrecisionStore",
+    "Scan",
+    "SparseBlock",
+    "SparseStore",
+    "StandardizedStore",
+    "as_store",
+    "scan_columns",
+]
+
+
+def as_store(X: Any) -> AbstractStore:
+    """A store of the data a user passes; its `AbstractStore.scan` finds numbers that are not finite."""
+    if isinstance(X, AbstractStore):
+        return X
+    X = _validation.check_design(X, finite=False)
+    return SparseStore(X) if _validation.is_sparse(X) else DenseStore(X)

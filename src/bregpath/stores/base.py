@@ -1,0 +1,192 @@
+"""What every store and every block promises."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bregpath._kernel import Kernel
+from bregpath._typing import Array, IntArray
+
+__all__ = [
+    "AbstractBlock",
+    "AbstractStore",
+    "BlockStore",
+    "Scan",
+    "beyond_squares",
+    "one_by_one",
+    "scan_columns",
+    "side_by_side",
+]
+
+# A store up to this size is gathered whole: then every column works and nothing needs to be proved.
+WHOLE_BYTES = 32 * 2**20
+
+
+@dataclass(frozen=True, eq=False)
+class Scan:
+    """Weighted mean and standard deviation (1/n) of every column: all that is asked of a first pass over the data.
+
+    A column that holds NaN or infinity has no finite mean. Weighted norms follow: ``|x|^2 = mean^2 + deviation^2``.
+    """
+
+    mean: Array  # (p,)
+    deviation: Array  # (p,)
+
+    @property
+    def size(self) -> Array:
+        r"""Weighted norm of every column, :math:`(\sum_i w_i x_i^2)^{1/2}`."""
+        return np.hypot(self.mean, self.deviation)
+
+    def group_size(self, groups: IntArray) -> Array:
+        """At every column, a bound of the weighted norm of its group: of the map from the group to the predictor."""
+        return np.sqrt(np.bincount(groups, weights=self.size**2)[groups])
+
+    def standardized(self, center: Array, scale: Array) -> Scan:
+        """The same of ``(X - center) / scale``."""
+        return Scan((self.mean - center) / scale, self.deviation / scale)
+
+    @staticmethod
+    def join(parts: Sequence[Scan]) -> Scan:
+        """The scan of columns that were scanned in parts."""
+        return Scan(np.concatenate([s.mean for s in parts]), np.concatenate([s.deviation for s in parts]))
+
+
+class AbstractBlock(ABC):
+    """A few columns, laid out for repeated products: all that the kernels of a path see of the data.
+
+    Coefficients are ``(k, c)`` for ``k`` columns, predictors are matrices. In a regression both have one column an
+    output; in a graph a coefficient belongs to a pair of nodes and acts on the predictors of both.
+    """
+
+    shape: tuple[int, int]
+
+    @abstractmethod
+    def matvec(self, beta: Array) -> Array:
+        """``X @ beta`` in float64."""
+
+    @abstractmethod
+    def rmatvec(self, residual: Array) -> Array:
+        """``X.T @ residual`` in float64."""
+
+    @abstractmethod
+    def columns(self, index: IntArray) -> AbstractBlock:
+        """Some of the columns as a block of their own."""
+
+    @abstractmethod
+    def append(self, more: AbstractBlock) -> AbstractBlock:
+        """A block, of the same kind, with the columns of another one behind those of this one."""
+
+    def rmatvec_many(self, residuals: Array) -> Array:
+        """`rmatvec` of several residuals ``(b, n, q)`` at once: ``(b, k, c)``."""
+        return np.stack([self.rmatvec(residual) for residual in residuals])
+
+    def standardized(self, center: Array, scale: Array) -> AbstractBlock:
+        """``(X - center) / scale``; may write into a block that was just fetched."""
+        raise TypeError(f"{type(self).__name__} cannot be standardised; use standardize=False.")
+
+    def kernel(self) -> Kernel | None:
+        """What the compiled core knows this very class as; see `bregpath.losses.AbstractLoss.kernel`."""
+        return None
+
+
+class AbstractStore(ABC):
+    """Where the columns of X live: in memory, on a disk, on other machines.
+
+    A path asks a store for little: one `scan` and one product with all columns to begin with; then for the few columns
+    that come to matter, and now and then for products with all of them again. Dense, sparse and standardised data are
+    stores, and so are the pairs of a graph, so no other code knows the difference. ``shape`` is rows x columns.
+    """
+
+    shape: tuple[int, int]
+    # Whether the unpenalised parameters are one intercept a column of the predictor: then the loss knows the best ones
+    # where nothing else has entered, and may leave out constants that they absorb.
+    has_intercepts: bool = True
+    # Whether products with a frozen curvature are so much cheaper than gradients that steps should linearise the loss.
+    has_cheap_curvature: bool = False
+
+    @abstractmethod
+    def scan(self, w: Array) -> Scan:
+        """Mean and deviation of every column with weights ``w`` that sum to one, in one pass; see `scan_columns`."""
+
+    @abstractmethod
+    def products(self, vectors: Array, columns: IntArray | None = None) -> Array:
+        """``X[:, columns].T @ vectors`` of several vectors ``(b, n, q)`` in one pass: ``(b, k, q)`` in float64.
+
+        ``columns=None`` means all of them.
+        """
+
+    @abstractmethod
+    def fetch(self, columns: IntArray) -> AbstractBlock:
+        """Some columns, or none, as a block that nobody else writes into."""
+
+    @property
+    def is_small(self) -> bool:
+        """Whether the columns are so few that all of them may as well be fetched at once."""
+        return 8 * self.shape[0] * self.shape[1] <= WHOLE_BYTES
+
+    def row_blocks(self) -> Iterator[tuple[slice, Array]] | None:
+        """Runs of rows as float64 arrays, where that is cheap (dense data); else None."""
+        return None
+
+    def n_alpha(self, n_outputs: int) -> int:
+        """Number of unpenalised parameters for a predictor with so many columns."""
+        return n_outputs
+
+    def spread(self, alpha: Array, eta: Array) -> Array:
+        """``eta`` with the unpenalised parameters ``alpha`` added: one for each column of ``eta``."""
+        return eta + alpha
+
+    def collect(self, residual: Array) -> Array:
+        """The adjoint of `spread`: derivative with respect to ``alpha``."""
+        return residual.sum(axis=0)
+
+
+class BlockStore(AbstractStore):
+    """A store whose columns all lie in one block."""
+
+    def __init__(self, block: AbstractBlock) -> None:
+        self.block = block
+        self.shape = block.shape
+
+    def products(self, vectors: Array, columns: IntArray | None = None) -> Array:
+        block = self.block if columns is None else self.block.columns(columns)
+        return block.rmatvec_many(vectors)
+
+    def fetch(self, columns: IntArray) -> AbstractBlock:
+        return self.block.columns(columns)
+
+
+def side_by_side(vectors: Array) -> Array:
+    """Several matrices ``(b, n, q)`` as one ``(n, q b)``, so that one product does for all; see `one_by_one`."""
+    b, n, q = vectors.shape
+    return np.moveaxis(vectors, 0, 2).reshape(n, q * b)
+
+
+def one_by_one(products: Array, b: int) -> Array:
+    """The products ``(k, q b)`` of matrices `side_by_side`, taken apart: ``(b, k, q)``."""
+    return np.moveaxis(products.reshape(len(products), products.shape[1] // b, b), 2, 0)
+
+
+def beyond_squares(mean: Array, variance: Array) -> IntArray:
+    """Columns so large or so small that the squares of their values overflow or vanish."""
+    strange = ~np.isfinite(variance) | (variance < 1e-270) & (np.abs(mean) < 1e-130)
+    return np.flatnonzero(strange & np.isfinite(mean))
+
+
+def scan_columns(X: Array, w: Array) -> Scan:
+    """The `Scan` of dense columns, for values from 1e-290 to 1e290."""
+    with np.errstate(over="ignore", invalid="ignore"):  # squares, and values that are not finite
+        mean = w @ X
+        variance = w @ (X - mean) ** 2
+        deviation = np.sqrt(variance)
+        extreme = beyond_squares(mean, variance)
+        size = np.max(np.abs(X[np.ix_(w > 0, extreme)]), axis=0, initial=0.0)  # rows of weight 0 have no say
+        extreme, size = extreme[size > 0], size[size > 0]
+        if len(extreme):
+            part = scan_columns(X[:, extreme] / size, w)
+            mean[extreme], deviation[extreme] = size * part.mean, size * part.deviation
+    return Scan(mean, deviation)

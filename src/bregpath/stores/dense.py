@@ -1,0 +1,133 @@
+"""Dense arrays, in either order, float32 or float64."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from bregpath._kernel import Kernel, only_for_its_class
+from bregpath._typing import Array, IntArray
+from bregpath.stores.base import AbstractBlock, AbstractStore, Scan, one_by_one, scan_columns, side_by_side
+
+__all__ = ["DenseBlock", "DenseStore", "row_runs"]
+
+# Columns are converted to float64 a few at a time, so that a float32 X is never copied whole.
+CHUNK_BYTES = 16 * 2**20
+
+
+class DenseStore(AbstractStore):
+    """A dense matrix, used where it lies: no copy of ``X`` is made.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> store = DenseStore(np.arange(6.0).reshape(3, 2))
+    >>> store.fetch(np.array([1])).matvec(np.ones((1, 1))).ravel()
+    array([1., 3., 5.])
+    """
+
+    def __init__(self, X: Array) -> None:
+        self.X = X
+        self.shape = X.shape  # type: ignore[assignment]
+
+    def scan(self, w: Array) -> Scan:
+        return Scan.join([scan_columns(block, w) for _, block in self._runs(None)])
+
+    def products(self, vectors: Array, columns: IntArray | None = None) -> Array:
+        rows = side_by_side(vectors)
+        if columns is None and self.X.dtype == np.float64:
+            return one_by_one(_transposed_product(self.X, rows), len(vectors))
+        out = np.empty((self.shape[1] if columns is None else len(columns), rows.shape[1]))
+        for part, block in self._runs(columns):
+            out[part] = block.T @ rows
+        return one_by_one(out, len(vectors))
+
+    def fetch(self, columns: IntArray) -> DenseBlock:
+        # Columns are taken as rows of the transpose: whole runs of memory where X is in Fortran order.
+        return DenseBlock(np.ascontiguousarray(self.X.T[columns], dtype=np.float64).T, is_own=True)
+
+    def row_blocks(self) -> Iterator[tuple[slice, Array]]:
+        return row_runs(self.X)
+
+    def _runs(self, columns: IntArray | None) -> Iterator[tuple[slice, Array]]:
+        """Runs of columns as float64 arrays."""
+        size = self.shape[1] if columns is None else len(columns)
+        step = max(1, CHUNK_BYTES // (8 * max(1, self.shape[0])))
+        for start in range(0, size, step):
+            part = slice(start, min(start + step, size))
+            block = self.X[:, part] if columns is None else self.X.T[columns[part]].T
+            yield part, block.astype(np.float64, copy=False)
+
+
+class DenseBlock(AbstractBlock):
+    """Dense columns in float64, one after the other.
+
+    Parameters
+    ----------
+    X : array of shape (n, k)
+        Copied only where it is not in Fortran order.
+    is_own : bool
+        Whether nobody else holds the array, so that the block may change it.
+    """
+
+    def __init__(self, X: Array, is_own: bool = False) -> None:
+        self.X = np.asfortranarray(X, dtype=np.float64)
+        self.shape = X.shape  # type: ignore[assignment]
+        self._is_own = is_own
+        self._room: Array | None = None
+        self._room_used = [0]
+
+    def matvec(self, beta: Array) -> Array:
+        return self.X @ beta
+
+    def rmatvec(self, residual: Array) -> Array:
+        return _transposed_product(self.X, residual)
+
+    def rmatvec_many(self, residuals: Array) -> Array:
+        return one_by_one(_transposed_product(self.X, side_by_side(residuals)), len(residuals))
+
+    def columns(self, index: IntArray) -> DenseBlock:
+        return DenseBlock(self.X.T[index].T, is_own=True)
+
+    def append(self, more: AbstractBlock) -> DenseBlock:
+        assert isinstance(more, DenseBlock)
+        n, old = self.shape
+        new = old + more.shape[1]
+        # Blocks that share the room share the count of its used columns: only the longest may write behind its end.
+        room, used = self._room, self._room_used
+        if room is None or room.shape[1] < new or used[0] != old:
+            # More room than is needed: a working set that grows column by column is copied a few times only.
+            room = np.empty((n, new + new // 2 + 8), order="F")
+            room[:, :old] = self.X
+            used = [old]
+        room[:, old:new] = more.X
+        used[0] = new
+        grown = DenseBlock(room[:, :new])
+        grown._room, grown._room_used = room, used
+        return grown
+
+    def standardized(self, center: Array, scale: Array) -> DenseBlock:
+        X = np.subtract(self.X, center, out=self.X if self._is_own else None)
+        X /= scale
+        return DenseBlock(X, is_own=True)
+
+    @only_for_its_class
+    def kernel(self) -> Kernel:
+        return Kernel("dense", {"dense": self.X})
+
+
+def _transposed_product(X: Array, rows: Array) -> Array:
+    if rows.shape[1] > 3:
+        return X.T @ rows
+    # BLAS repacks all of X for a product with few vectors; one after the other they are faster.
+    return np.stack([X.T @ row for row in rows.T], axis=1)
+
+
+def row_runs(X: Array) -> Iterator[tuple[slice, Array]]:
+    """Runs of rows as float64 arrays."""
+    n, p = X.shape
+    step = max(1, CHUNK_BYTES // (8 * max(1, p)))
+    for start in range(0, n, step):
+        part = slice(start, min(start + step, n))
+        yield part, X[part].astype(np.float64, copy=False)

@@ -1,0 +1,115 @@
+"""Sparse matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bregpath._kernel import Kernel, only_for_its_class
+from bregpath._typing import Array, IntArray
+from bregpath._validation import canonical_csc
+from bregpath.stores.base import AbstractBlock, AbstractStore, Scan, beyond_squares, one_by_one, side_by_side
+
+__all__ = ["SparseBlock", "SparseStore"]
+
+
+class SparseStore(AbstractStore):
+    """A scipy.sparse matrix, kept by columns (CSC) without duplicates; other formats are converted once.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse as sp
+    >>> SparseStore(sp.csr_array(np.eye(2))).products(np.array([[[3.0], [4.0]]])).ravel()
+    array([3., 4.])
+    """
+
+    def __init__(self, X: Any) -> None:
+        self.X = canonical_csc(X)
+        self.shape = X.shape
+
+    def scan(self, w: Array) -> Scan:
+        return _scan(self.X, w)
+
+    def products(self, vectors: Array, columns: IntArray | None = None) -> Array:
+        X = self.X if columns is None else self.X[:, columns]
+        return one_by_one(np.asarray(X.T @ side_by_side(vectors), dtype=float), len(vectors))
+
+    def fetch(self, columns: IntArray) -> SparseBlock:
+        return SparseBlock(self.X[:, columns].astype(np.float64), np.zeros(len(columns)), np.ones(len(columns)))
+
+
+class SparseBlock(AbstractBlock):
+    """``(X - center) / scale`` of canonical CSC columns in float64, computed on the fly: X stays sparse."""
+
+    def __init__(self, X: Any, center: Array, scale: Array) -> None:
+        self.X = X
+        self.shape = X.shape
+        self.center = center
+        self.scale = scale
+
+    def matvec(self, beta: Array) -> Array:
+        scaled = beta / self.scale[:, None]
+        return np.asarray(self.X @ scaled) - self.center @ scaled
+
+    def rmatvec(self, residual: Array) -> Array:
+        product = np.asarray(self.X.T @ residual) - np.outer(self.center, residual.sum(axis=0))
+        return product / self.scale[:, None]
+
+    def rmatvec_many(self, residuals: Array) -> Array:
+        return one_by_one(self.rmatvec(side_by_side(residuals)), len(residuals))
+
+    def columns(self, index: IntArray) -> SparseBlock:
+        return SparseBlock(self.X[:, index], self.center[index], self.scale[index])
+
+    def append(self, more: AbstractBlock) -> SparseBlock:
+        from scipy.sparse import hstack
+
+        assert isinstance(more, SparseBlock)
+        return SparseBlock(
+            hstack([self.X, more.X], format="csc"),
+            np.concatenate([self.center, more.center]),
+            np.concatenate([self.scale, more.scale]),
+        )
+
+    def standardized(self, center: Array, scale: Array) -> SparseBlock:
+        return SparseBlock(self.X, self.center + self.scale * center, self.scale * scale)
+
+    @only_for_its_class
+    def kernel(self) -> Kernel:
+        numbers = {
+            "values": self.X.data,
+            "indices": np.ascontiguousarray(self.X.indices, dtype=np.int32),
+            "indptr": self.X.indptr.astype(np.int64),
+            "center": self.center,
+            "scale": self.scale,
+        }
+        return Kernel("csc", numbers)
+
+
+def _scan(X: Any, w: Array) -> Scan:
+    """See `bregpath.stores.base.scan_columns`."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = np.asarray(X.T @ w, dtype=float)
+        owner = np.repeat(np.arange(X.shape[1]), np.diff(X.indptr))
+        weights = w[X.indices]
+
+        def sums(values: Array) -> Array:
+            return np.bincount(owner, weights=values, minlength=X.shape[1])
+
+        # A column without zeros has none by rounding either, else a constant would seem to vary.
+        has_zeros = sums(weights > 0) < np.count_nonzero(w)
+        zeros = np.where(has_zeros, np.maximum(w.sum() - sums(weights), 0.0), 0.0)
+        # Deviations of the stored values, plus the deviation of all the zeros: no cancellation, no dense array.
+        variance = sums(weights * (X.data - mean[owner]) ** 2) + zeros * mean * mean
+        deviation = np.sqrt(variance)
+        extreme = beyond_squares(mean, variance)
+        # Rows of weight 0 have no say.
+        size = np.ravel(abs(X[w > 0][:, extreme]).max(axis=0).toarray()).astype(float)
+        extreme, size = extreme[size > 0], size[size > 0]
+        if len(extreme):
+            part = X[:, extreme].astype(np.float64)
+            part.data /= np.repeat(size, np.diff(part.indptr))
+            inside = _scan(part, w)
+            mean[extreme], deviation[extreme] = size * inside.mean, size * inside.deviation
+    return Scan(mean, deviation)
