@@ -50,8 +50,8 @@ def path_only(kind: str, **options: Any) -> Fit:
 
     def fit(data: Data) -> Any:
         graph = estimator(kind, data, **options)
-        path = graph._trace(*graph._prepare(data.X, None))
-        return path, path.coef
+        path = graph._prepare(data.X, None).trace()
+        return path, path.all_weights()
 
     return fit
 
@@ -61,7 +61,7 @@ def path_and_choice(kind: str, **options: Any) -> Fit:
 
     def fit(data: Data) -> Any:
         path = estimator(kind, data, **options).fit(data.X).path_
-        return path, path.coef
+        return path, path.all_weights()
 
     return fit
 

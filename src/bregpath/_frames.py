@@ -39,9 +39,7 @@ def is_frame(X: object) -> bool:
     if isinstance(X, np.ndarray):
         return False
     kind = type(X)
-    if any(
-        hasattr(kind, mark) for mark in ("__dataframe__", "__narwhals_dataframe__", "__narwhals_lazyframe__")
-    ):
+    if any(hasattr(kind, mark) for mark in ("__dataframe__", "__narwhals_dataframe__", "__narwhals_lazyframe__")):
         return True
     return hasattr(kind, "columns") and (hasattr(kind, "dtypes") or hasattr(kind, "schema"))
 
@@ -187,9 +185,7 @@ class ColumnEncoder:
             specs = []
             for entry in saved["columns"]:
                 levels = entry["levels"]
-                specs.append(
-                    ColumnSpec(str(entry["name"]), None if levels is None else tuple(map(str, levels)))
-                )
+                specs.append(ColumnSpec(str(entry["name"]), None if levels is None else tuple(map(str, levels))))
         except (KeyError, TypeError) as error:
             raise ValueError(
                 "saved is not a saved ColumnEncoder, which looks like "
@@ -202,9 +198,7 @@ class ColumnEncoder:
         missing = [name for name in self.feature_names_in if name not in given]
         extra = [name for name in names if name not in known]
         if missing or extra:
-            found = [f"lacks {_listed(missing)}"] * bool(missing) + [f"also has {_listed(extra)}"] * bool(
-                extra
-            )
+            found = [f"lacks {_listed(missing)}"] * bool(missing) + [f"also has {_listed(extra)}"] * bool(extra)
             raise ValueError(
                 f"X does not have the {len(known)} columns seen before: it {' and '.join(found)}. "
                 "Pass the same column names (their order does not matter)."
@@ -215,9 +209,7 @@ class ColumnEncoder:
         # No mask of the size of the design. A sum may overflow to inf, so suspects are looked at again.
         with np.errstate(over="ignore", invalid="ignore"):
             suspects = np.flatnonzero(~np.isfinite(design.sum(axis=0)))
-        suspects = (
-            suspects[[not np.isfinite(design[:, j]).all() for j in suspects]] if suspects.size else suspects
-        )
+        suspects = suspects[[not np.isfinite(design[:, j]).all() for j in suspects]] if suspects.size else suspects
         has_nan = np.array([np.isnan(design[:, j]).any() for j in suspects], dtype=bool)
         groups = self.groups
         missing = missing.union(groups[suspects[has_nan]].tolist())
@@ -245,9 +237,7 @@ def series_to_numpy(y: Any, argument: str = "y") -> npt.NDArray[Any]:
     if is_frame(y):
         data, names = read_frame(y, argument)
         if len(names) != 1:
-            raise ValueError(
-                f"{argument} is a frame with {len(names)} columns; pass one column, e.g. frame['target']."
-            )
+            raise ValueError(f"{argument} is a frame with {len(names)} columns; pass one column, e.g. frame['target'].")
         y = data[:, 0].to_native()
     values = _validation.as_array(argument, y)
     if values.ndim == 2 and values.shape[1] == 1:
@@ -327,9 +317,7 @@ def _spec(data: nw.DataFrame[Any], i: int, name: str, dtype: Any) -> ColumnSpec:
     if kind == "other":
         if column.null_count() < len(column):
             raise _wrong_kind(name, dtype, "numbers, booleans, strings or categories")
-        return ColumnSpec(
-            name, ()
-        )  # nothing but missing values, whose dtype says nothing: encode will refuse them
+        return ColumnSpec(name, ())  # nothing but missing values, whose dtype says nothing: encode will refuse them
     declared = getattr(dtype, "categories", None)
     found = declared if declared is not None else _sorted(set(column.drop_nulls().to_list()))
     return ColumnSpec(name, tuple(dict.fromkeys(map(str, found))))
@@ -351,9 +339,7 @@ def _check_kinds(data: nw.DataFrame[Any], columns: Sequence[ColumnSpec], where: 
 
 
 def _wrong_kind(name: str, dtype: object, wanted: str) -> TypeError:
-    return TypeError(
-        f"X has dtype {dtype} in column {name!r}, where {wanted} can be used; convert or drop it."
-    )
+    return TypeError(f"X has dtype {dtype} in column {name!r}, where {wanted} can be used; convert or drop it.")
 
 
 def _numeric_block(data: nw.DataFrame[Any], where: Sequence[int]) -> npt.NDArray[np.float64]:

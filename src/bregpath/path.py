@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from scipy.sparse import csr_array
 
-__all__ = ["Path", "Point", "Stats", "Units", "percent"]
+__all__ = ["Complexity", "Path", "Point", "Stats", "Units", "describe", "percent"]
 
 
 class Point(NamedTuple):
@@ -68,10 +68,24 @@ class Units:
     y_unit: float
     shift: Array | float = 0.0
 
+    @classmethod
+    def none(cls, p: int) -> Units:
+        """Of p columns that are traced as they are."""
+        return cls(np.zeros(p), np.ones(p), 1.0)
+
     def restore(self, alpha: Array, columns: Array, beta: Array) -> tuple[Array, Array]:
         """Intercepts and coefficients of some columns, brought to the original scale."""
         coef = beta * (self.y_unit / self.scale[columns, None])
         return alpha * self.y_unit + self.shift - np.sum(self.center[columns, None] * coef, axis=-2), coef
+
+
+class Complexity(NamedTuple):
+    """What information criteria pay for at each time of a path."""
+
+    n_chosen: Array  # variables or edges that the search has found
+    parameters: Array
+    n_sightings: int  # how often the likelihood sees a parameter
+    log_candidates: float  # logarithm of the number of those that were searched
 
 
 @dataclass(frozen=True)
@@ -126,10 +140,12 @@ class Path:
     result: Result
     stats: Stats
     loss: AbstractLoss
-    units: Any  # Units, or the layout of a graph
+    units: Units
     trajectory: Trajectory = field(repr=False)
     encoder: _frames.ColumnEncoder | None = field(default=None, repr=False)
     counts: ClassVar[str] = "variables"  # what enters, for figures
+    value_name: ClassVar[str] = "Coefficient"
+    has_likelihood: ClassVar[bool] = True  # or a loss that stands for one
     # Continues the path to a later time; lost when the path is saved or pickled, because it holds the data.
     _continue: Callable[[Path, float], Path] | None = field(default=None, repr=False)
 
@@ -145,9 +161,7 @@ class Path:
         intercepts, columns, values = self.read(np.array([t]))
         intercept, coef = intercepts[0], np.zeros((self.n_features, self.n_outputs))
         coef[columns] = values[0]
-        if self.n_outputs == 1:
-            return Point(t, float(intercept[0]), coef[:, 0])
-        return Point(t, intercept, coef)
+        return Point(t, float(intercept[0]) if len(intercept) == 1 else intercept, self._outputs(coef))
 
     def support(self, t: float) -> Array:
         """Indices of the columns with a non-zero coefficient at ``t``."""
@@ -179,8 +193,8 @@ class Path:
     # --- tables ----------------------------------------------------------------------------------------------
 
     @cached_property
-    def _table(self) -> tuple[Array, IntArray, Array]:
-        """Intercepts, ever-active columns and their coefficients at the times of the path."""
+    def table(self) -> tuple[Array, IntArray, Array]:
+        """What `read` returns at the times of the path."""
         return self.read(self.t)
 
     def read(self, times: Array) -> tuple[Array, IntArray, Array]:
@@ -191,17 +205,21 @@ class Path:
 
     @cached_property
     def coef(self) -> Array:
-        _, columns, values = self._table
+        _, columns, values = self.table
         out = np.zeros((len(self.t), self.n_features, self.n_outputs))
         out[:, columns] = values
-        return out[:, :, 0] if self.n_outputs == 1 else out
+        return self._outputs(out)
+
+    def _outputs(self, coef: Array) -> Array:
+        """Without the last axis, where there is one output only."""
+        return coef[..., 0] if self.n_outputs == 1 else coef
 
     @cached_property
     def coef_sparse(self) -> csr_array:
         """`coef` as a scipy.sparse array of shape (n_times, p * q), for paths over very many columns."""
         from scipy.sparse import csr_array
 
-        _, columns, values = self._table
+        _, columns, values = self.table
         q, order = self.n_outputs, np.argsort(columns)
         flat = values[:, order].reshape(len(self.t), -1)
         row, position = np.nonzero(flat)
@@ -211,8 +229,8 @@ class Path:
 
     @cached_property
     def intercept(self) -> Array:
-        out = self._table[0]
-        return out[:, 0] if self.n_outputs == 1 else out
+        out = self.table[0]
+        return out[:, 0] if out.shape[1] == 1 else out
 
     @property
     def deviance_ratio(self) -> Array:
@@ -222,18 +240,32 @@ class Path:
 
     @cached_property
     def df(self) -> Array:
-        return np.count_nonzero(self._table[2], axis=(1, 2))
+        return np.count_nonzero(self.table[2], axis=(1, 2))
+
+    @property
+    def complexity(self) -> Complexity:
+        """What information criteria pay for; see `bregpath.selection.information_criterion`."""
+        free = 0  # intercepts: none where all are zero, and one less than classes where only differences count
+        if self.intercept.any():
+            free = max(self.n_outputs - 1, 1) if self.loss.is_classifier else self.n_outputs
+        return Complexity(self.df, self.df + free, 1, float(np.log(self.n_features * self.n_outputs)))
 
     @cached_property
-    def _events(self) -> tuple[Array, Array, BoolArray]:
+    def events(self) -> tuple[Array, Array, BoolArray]:
+        """Column, exact time and direction (True: entered) of every change of the support, in order of time."""
         columns, times, entered = self.trajectory.event_times()
         kept = times <= self._inside_end
         return columns[kept], times[kept] / self.units.y_unit, entered[kept]
 
+    @property
+    def event_times(self) -> Array:
+        """Times at which a coefficient enters or leaves, in order."""
+        return self.events[1]
+
     @cached_property
     def entry_times(self) -> Array:
         out = np.full(self.n_features, np.inf)
-        columns, times, entered = self._events
+        columns, times, entered = self.events
         for j, time in zip(columns[entered][::-1], times[entered][::-1], strict=True):
             out[j] = time  # the earliest is written last
         free = np.any(self.trajectory.beta_null != 0, axis=1)
@@ -243,7 +275,7 @@ class Path:
     @cached_property
     def exit_times(self) -> Array:
         out = np.full(self.n_features, np.inf)
-        for j, time, entered in zip(*self._events, strict=True):
+        for j, time, entered in zip(*self.events, strict=True):
             out[j] = np.inf if entered else time
         return out
 
@@ -254,7 +286,7 @@ class Path:
         except ImportError:
             raise ImportError("to_frame() needs pandas: pip install pandas") from None
         table: dict[str, Array] = {"t": self.t, "df": self.df, "deviance_ratio": self.deviance_ratio}
-        labels = [""] if self.n_outputs == 1 else [f"[{c}]" for c in self._output_names]
+        labels = [""] if self.n_outputs == 1 else [f"[{c}]" for c in self.output_names]
         intercept = self.intercept.reshape(len(self.t), -1)
         ever = np.sort(np.array(self.trajectory.order, dtype=int))
         coef = self.coef.reshape(len(self.t), self.n_features, -1)
@@ -295,6 +327,11 @@ class Path:
         return self.trajectory.kappa
 
     @property
+    def scale(self) -> Array:
+        """By which columns were divided inside the path."""
+        return self.units.scale
+
+    @property
     def n_features(self) -> int:
         return self.trajectory.beta_null.shape[0]
 
@@ -315,7 +352,8 @@ class Path:
         return [f"x{j}" for j in range(self.n_features)]
 
     @property
-    def _output_names(self) -> list[str]:
+    def output_names(self) -> list[str]:
+        """Classes, or numbers of the outputs, as text."""
         return [str(c) for c in (self.classes if self.classes is not None else range(self.n_outputs))]
 
     def _inside(self, t: float) -> float:
@@ -339,13 +377,13 @@ class Path:
         return plot_path(self, **kwargs)
 
     def __repr__(self) -> str:
-        return self._table_of(f"Path of {self.n_features} columns", "Df", self.df)
+        return describe(self, f"Path of {self.n_features} columns", "Df", self.df)
 
-    def _table_of(self, what: str, label: str, sizes: Array) -> str:
-        """A few rows of the path, with the sizes of its models."""
-        how = f"({self.loss.name}, kappa={self.kappa:g}), {len(self.t)} times, {self.stats.steps} steps"
-        rows = np.unique(np.linspace(0, len(self.t) - 1, 8).round().astype(int))
-        lines = [f"{what} {how}", f"{label:>6} {'%Dev':>7} {'t':>10}"]
-        lines += [f"{sizes[i]:>6d} {percent(self.deviance_ratio[i]):>7} {self.t[i]:>10.4g}" for i in rows]
-        return "\n".join([*lines, str(self.result)])
 
+def describe(path: Path, what: str, label: str, sizes: Array) -> str:
+    """A few rows of a path, with the sizes of its models."""
+    how = f"({path.loss.name}, kappa={path.kappa:g}), {len(path.t)} times, {path.stats.steps} steps"
+    rows = np.unique(np.linspace(0, len(path.t) - 1, 8).round().astype(int))
+    lines = [f"{what} {how}", f"{label:>6} {'%Dev':>7} {'t':>10}"]
+    lines += [f"{sizes[i]:>6d} {percent(path.deviance_ratio[i]):>7} {path.t[i]:>10.4g}" for i in rows]
+    return "\n".join([*lines, str(path.result)])

@@ -6,7 +6,7 @@ import json
 import os
 from dataclasses import asdict, fields
 from os import PathLike
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -19,8 +19,12 @@ from bregpath.flow.stop import Result
 from bregpath.flow.trajectory import Chunk, Trajectory
 from bregpath.losses import GRAPH_LOSSES, LOSSES, AbstractLoss, loss_from_dict
 from bregpath.path import Path, Units
-from bregpath.path_file_checks import check_arrays, check_encoder, check_layout, check_path, check_stats
+from bregpath.path_file_checks import check_arrays, check_encoder, check_layout, check_path, check_sizes, check_stats
 from bregpath.penalties import PENALTIES, AbstractPenalty
+
+if TYPE_CHECKING:
+    from bregpath.graphs.layouts import AbstractLayout
+    from bregpath.graphs.path import GraphPath
 
 __all__ = ["FORMAT_VERSION", "SavedUserLoss", "load_path", "write_path"]
 
@@ -66,7 +70,7 @@ class SavedUserLoss(AbstractLoss):
         return f"SavedUserLoss({self.class_name!r}: {note})"
 
 
-def write_path(path: Path, file: str | PathLike[str]) -> None:
+def write_path(path: Path, file: str | PathLike[str], layout: AbstractLayout | None = None) -> None:
     """Write a path to one file; `load_path` reads it back.
 
     Parameters
@@ -74,6 +78,8 @@ def write_path(path: Path, file: str | PathLike[str]) -> None:
     path : Path
     file : str or path-like
         Name of the file, kept exactly as given (nothing is appended) and overwritten where it exists.
+    layout : AbstractLayout, optional
+        What the coefficients are, if they are those of a graph.
 
     Examples
     --------
@@ -98,15 +104,14 @@ def write_path(path: Path, file: str | PathLike[str]) -> None:
         "stats": {name: _plain(value) for name, value in asdict(path.stats).items()},
         "degree": trajectory.reading.degree,
         "encoder": None if path.encoder is None else path.encoder.to_dict(),
-        "layout": None,
+        "layout": None if layout is None else _pack_layout(layout),
     }
-    unit_arrays = _pack_units(path.units, header, len(trajectory.alpha_null))
     arrays: dict[str, Any] = {
         "t": path.t,
         "deviance": path.deviance,
         "null_deviance": np.float64(path.null_deviance),
         "kappa": np.float64(trajectory.kappa),
-        **unit_arrays,
+        **(_pack_units(path) if layout is None else {name: getattr(layout, name) for name in layout.array_names}),
         "alpha_null": trajectory.alpha_null,
         "beta_null": trajectory.beta_null,
         "order": np.array(trajectory.order, dtype=np.int64),
@@ -122,8 +127,8 @@ def write_path(path: Path, file: str | PathLike[str]) -> None:
     write_whole(file, lambda stream: np.savez_compressed(stream, header=np.array(json.dumps(header)), **arrays))
 
 
-def load_path(file: str | PathLike[str]) -> Path:
-    """Read a path that `Path.save` wrote.
+def load_path(file: str | PathLike[str]) -> Path | GraphPath:
+    """Read a path that `Path.save` or `GraphPath.save` wrote.
 
     Everything that can be read from the path is there again, exactly: ``at(t)``, ``coef``, ``entry_times``,
     ``predict``, names and classes. Only ``extend`` is not, because it needs the data.
@@ -134,7 +139,7 @@ def load_path(file: str | PathLike[str]) -> Path:
 
     Returns
     -------
-    Path
+    Path or GraphPath
 
     Examples
     --------
@@ -165,7 +170,7 @@ class _RefusedError(Exception):
     """A file that was understood, but cannot be used; the text is for the user."""
 
 
-def _read_path(stream: BinaryIO) -> Path:
+def _read_path(stream: BinaryIO) -> Path | GraphPath:
     arrays = read_members(stream)
     require("header" in arrays and arrays["header"].dtype.kind == "U" and not arrays["header"].ndim, "no header")
     header = json.loads(str(arrays.pop("header")))
@@ -179,11 +184,24 @@ def _read_path(stream: BinaryIO) -> Path:
         )
     if version == 1:  # the loss was not kept; where it falls that fast, slopes are trusted, as they were then
         arrays.setdefault("chunk_value", -1e200 * np.arange(len(arrays["chunk_t"])))
-    path = _assemble(header, arrays)
-    check_path(path)
+    layout, kind = None, None
+    if header.get("layout") is not None:
+        from bregpath.graphs.layouts import LAYOUTS
+
+        kind = check_layout(header["layout"], LAYOUTS)
+    check_arrays(arrays, _extra_arrays(header, kind))
+    if kind is not None:
+        layout = _unpack_layout(kind, header["layout"], arrays)
+        check_sizes(layout, arrays)
+    path = _assemble(header, arrays, layout)
+    check_path(path, layout)
     if version > 1 or "digest" in header:
         require(header["digest"] == digest_of(header, arrays), "contents that differ from what was saved")
-    return path
+    if layout is None:
+        return path
+    from bregpath.graphs.path import GraphPath
+
+    return GraphPath(path, layout)
 
 
 def _plain(value: Any) -> Any:
@@ -191,17 +209,18 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _assemble(header: dict[str, Any], arrays: dict[str, Array]) -> Path:
+def _extra_arrays(header: dict[str, Any], kind: type[AbstractLayout] | None) -> set[str]:
+    """Arrays that only some files hold."""
+    penalty = header["penalty"]["kind"]
+    require(penalty in PENALTIES, f"a penalty {penalty!r}")
+    extra = set(PENALTIES[penalty].array_names) - set(AbstractPenalty.array_names)
+    if kind is not None:
+        return extra | set(kind.array_names)
+    return extra | {"center", "scale", "y_unit"} | ({"shift"} if header["version"] > 1 else set())
+
+
+def _assemble(header: dict[str, Any], arrays: dict[str, Array], layout: AbstractLayout | None) -> Path:
     """The Path from what was in the file."""
-    layout, kind = header.get("layout"), header["penalty"]["kind"]
-    require(kind in PENALTIES, f"a penalty {kind!r}")
-    extra = set(PENALTIES[kind].array_names) - set(AbstractPenalty.array_names)
-    if layout is None:
-        extra |= {"center", "scale", "y_unit"} | ({"shift"} if header["version"] > 1 else set())
-    elif layout["kind"] == "gaussian":
-        extra |= {"scale", "mean"}
-    check_arrays(arrays, extra)
-    path_type, units = _unpack_units(layout, arrays)
     n_alpha, q = len(arrays["alpha_null"]), arrays["beta_null"].shape[1]
     degree, result, encoder = header["degree"], header["result"], header["encoder"]
     require(degree in READINGS and isinstance(degree, int), f"`degree`={degree!r}")
@@ -210,7 +229,7 @@ def _assemble(header: dict[str, Any], arrays: dict[str, Array]) -> Path:
     if encoder is not None:
         check_encoder(encoder)
     trajectory = Trajectory(
-        READINGS[degree](_unpack_penalty(PENALTIES[kind], arrays), float(arrays["kappa"])),
+        READINGS[degree](_unpack_penalty(PENALTIES[header["penalty"]["kind"]], arrays), float(arrays["kappa"])),
         alpha_null=arrays["alpha_null"],
         beta_null=arrays["beta_null"],
         chunks=_unpack_chunks(arrays, n_alpha, q),
@@ -219,14 +238,14 @@ def _assemble(header: dict[str, Any], arrays: dict[str, Array]) -> Path:
         located=[(int(j), t, bool(enters)) for j, t, enters in arrays["located"].tolist()],
         is_thinned=len(arrays["located"]) > 0,
     )
-    return path_type(
+    return Path(
         t=arrays["t"],
         deviance=arrays["deviance"],
         null_deviance=float(arrays["null_deviance"]),
         result=Result[result],
         stats=check_stats(header["stats"]),
-        loss=_unpack_loss(header["loss"], n_alpha, None if layout is None else layout["kind"]),
-        units=units,
+        loss=_unpack_loss(header["loss"], n_alpha, None if layout is None else layout.kind),
+        units=Units.none(len(arrays["beta_null"])) if layout is not None else _unpack_units(arrays),
         trajectory=trajectory,
         encoder=None if encoder is None else ColumnEncoder.from_dict(encoder),
     )
@@ -258,32 +277,29 @@ def _unpack_chunks(arrays: dict[str, Array], n_alpha: int, n_outputs: int) -> li
 # --- units, or the layout of a graph -----------------------------------------------------------------
 
 
-def _pack_units(units: Any, header: dict[str, Any], n_alpha: int) -> dict[str, Any]:
-    """Arrays of the units of a regression; what a graph has in their place goes into the header too."""
-    if isinstance(units, Units):
-        shift = np.broadcast_to(np.asarray(units.shift, dtype=float), (n_alpha,))
-        return {"center": units.center, "scale": units.scale, "y_unit": np.float64(units.y_unit), "shift": shift}
-    header["layout"] = units.to_dict()
-    if hasattr(units, "levels"):
-        header["layout"]["levels"] = [_pack_labels(labels) for labels in units.levels]
-        return {}
-    return {"scale": units.scale, "mean": units.mean}
+def _pack_units(path: Path) -> dict[str, Any]:
+    units, n_alpha = path.units, len(path.trajectory.alpha_null)
+    shift = np.broadcast_to(np.asarray(units.shift, dtype=float), (n_alpha,))
+    return {"center": units.center, "scale": units.scale, "y_unit": np.float64(units.y_unit), "shift": shift}
 
 
-def _unpack_units(record: Any, arrays: dict[str, Array]) -> tuple[type[Path], Any]:
-    if record is None:
-        return Path, Units(arrays["center"], arrays["scale"], float(arrays["y_unit"]), arrays.get("shift", 0.0))
-    from bregpath.graphs.layouts import LAYOUTS
-    from bregpath.graphs.path import GraphPath
+def _unpack_units(arrays: dict[str, Array]) -> Units:
+    return Units(arrays["center"], arrays["scale"], float(arrays["y_unit"]), arrays.get("shift", 0.0))
 
-    check_layout(record, LAYOUTS, arrays)
-    options = {key: value for key, value in record.items() if key != "kind"}
-    options["names"] = tuple(options["names"])
-    if "levels" in options:
-        options["levels"] = tuple(_unpack_labels(labels) for labels in options["levels"])
-    else:
-        options.update(scale=arrays["scale"], mean=arrays["mean"])
-    return GraphPath, LAYOUTS[record["kind"]](**options)
+
+def _pack_layout(layout: AbstractLayout) -> dict[str, Any]:
+    record = layout.to_dict()
+    if hasattr(layout, "levels"):
+        record["levels"] = [_pack_labels(labels) for labels in layout.levels]
+    return record
+
+
+def _unpack_layout(kind: type[AbstractLayout], record: dict[str, Any], arrays: dict[str, Array]) -> AbstractLayout:
+    parts: dict[str, Any] = {key: value for key, value in record.items() if key != "kind"}
+    parts |= {"names": tuple(record["names"]), **{name: arrays[name] for name in kind.array_names}}
+    if "levels" in record:
+        parts["levels"] = tuple(_unpack_labels(labels) for labels in record["levels"])
+    return kind(**parts)
 
 
 # --- penalties ---------------------------------------------------------------------------------------

@@ -5,16 +5,19 @@ from __future__ import annotations
 import numbers
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bregpath._archive import require
 from bregpath._typing import Array
 from bregpath.flow.trajectory import Chunk, Trajectory
-from bregpath.path import Path, Stats, Units
+from bregpath.path import Path, Stats
 
-__all__ = ["check_arrays", "check_encoder", "check_layout", "check_path", "check_stats"]
+if TYPE_CHECKING:
+    from bregpath.graphs.layouts import AbstractLayout
+
+__all__ = ["check_arrays", "check_encoder", "check_layout", "check_path", "check_sizes", "check_stats"]
 
 # Kind and number of dimensions of every array of a file; all have 8 bytes an entry.
 _ARRAYS = {
@@ -27,14 +30,6 @@ _SOMETIMES = {
     "groups": ("i", 1), "center": ("f", 1), "scale": ("f", 1), "y_unit": ("f", 0), "shift": ("f", 1), "mean": ("f", 1)
 }  # fmt: skip
 _MAY_BE_INFINITE = ("weights", "lower", "upper")
-
-_LAYOUT_OPTIONS: dict[str, tuple[Any, ...]] = {
-    "rule": ("and", "or"),
-    "fit_fields": (True, False),
-    "couplings": ("full", "diagonal"),
-    "parameters_are": ("symmetric", "reduced"),
-    "penalty": ("group", "group-sqrt", "l1"),
-}
 
 
 def check_arrays(arrays: Mapping[str, Array], extra: set[str]) -> None:
@@ -109,51 +104,43 @@ def _check_names(names: Any, what: str) -> None:
     require(len(set(names)) == len(names), f"{what} that are the same")
 
 
-def check_layout(record: Any, kinds: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
-    """The layout of a graph fits its arrays; counted before anything of that size is made."""
+def check_layout(record: Any, kinds: Mapping[str, type[AbstractLayout]]) -> type[AbstractLayout]:
+    """The kind of the layout of a graph, which has all of its parts."""
     require(isinstance(record, dict) and record.get("kind") in kinds, "a `layout` of unknown kind")
+    kind = kinds[record["kind"]]
     _check_names(record.get("names"), "nodes")
-    p, kind = len(record["names"]), record["kind"]
-    for name, allowed in _LAYOUT_OPTIONS.items():
-        value = record.get(name)
-        require(name not in record or (value in allowed and type(value) is type(allowed[0])), f"`{name}`={value!r}")
-    losses = {"ising": ("composite", "mpf", "nodewise"), "gaussian": ("likelihood", "composite"), "field": (None,)}
-    require(record.get("loss") in losses[kind], f"`loss`={record.get('loss')!r} of the layout")
-    states = np.ones(p, dtype=int)
-    if kind == "gaussian":
-        shapes = {name: arrays[name].shape for name in ("scale", "mean")}
-        require(set(shapes.values()) == {(p,)}, f"shapes {shapes} of {p} nodes")
-    else:
-        levels = record.get("levels")
-        require(isinstance(levels, list) and len(levels) == p, f"`levels` that are not those of {p} nodes")
-        states = np.array([len(labels["values"]) for labels in levels])
-        require((states == 2).all() if kind == "ising" else (states >= 1).all(), "`levels` of the wrong number")
-    n_alpha = int(states.sum()) if kind == "field" else p
-    require(len(arrays["alpha_null"]) == n_alpha, f"{len(arrays['alpha_null'])} fields, where the graph has {n_alpha}")
-    size = _count_coefficients(record, states)
-    require(arrays["beta_null"].shape == (size, 1), f"coefficients {arrays['beta_null'].shape} of a graph with {size}")
+    unknown = record.keys() - {"kind", "names", "levels", *kind.choices}
+    require(not unknown, f"unknown parts {sorted(unknown)} of the layout")
+    for name, allowed in kind.choices.items():
+        value = record.get(name, allowed[0])
+        require(value in allowed and type(value) is type(allowed[0]), f"`{name}`={value!r} of the layout")
+    if kind.n_levels is not None:
+        levels, (least, most) = record.get("levels"), kind.n_levels
+        require(isinstance(levels, list) and len(levels) == len(record["names"]), "`levels` of other nodes")
+        sizes = [len(labels["values"]) for labels in levels]
+        require(all(least <= size <= most for size in sizes), "`levels` of the wrong number")
+    return kind
 
 
-def _count_coefficients(record: Mapping[str, Any], states: Array) -> int:
-    p = len(states)
-    if record["kind"] != "field":
-        return p * (p - 1) // (1 if record.get("loss") == "nodewise" else 2)
-    states = states - (record["parameters_are"] == "reduced")
-    if record["couplings"] == "full":
-        return (int(states.sum()) ** 2 - int((states**2).sum())) // 2
-    ascending = np.sort(states)  # the smaller of a pair: each counts for all that follow
-    return int((ascending * np.arange(p - 1, -1, -1)).sum())
+def check_sizes(layout: AbstractLayout, arrays: Mapping[str, Array]) -> None:
+    """The layout of a graph fits its arrays; counted before anything of that size is made."""
+    shapes = {name: getattr(layout, name).shape for name in layout.array_names}
+    require(set(shapes.values()) <= {(layout.n_nodes,)}, f"shapes {shapes} of {layout.n_nodes} nodes")
+    found, wanted = len(arrays["alpha_null"]), layout.n_alpha
+    require(found == wanted, f"{found} fields, where the graph has {wanted}")
+    shape, size = arrays["beta_null"].shape, layout.n_coefficients
+    require(shape == (size, 1), f"coefficients {shape} of a graph with {size}")
 
 
 # --- the assembled path ------------------------------------------------------------------------------
 
 
-def check_path(path: Path) -> None:
+def check_path(path: Path, layout: AbstractLayout | None) -> None:
     """The record agrees with itself: knots that join, columns and events that the knots show."""
     trajectory, loss, (p, q) = path.trajectory, path.loss, path.trajectory.beta_null.shape
     n_alpha = len(trajectory.alpha_null)
     require(loss.n_outputs == n_alpha, f"{n_alpha} intercepts of a loss with {loss.n_outputs}")
-    if isinstance(path.units, Units):
+    if layout is None:
         require(q == n_alpha, f"{n_alpha} intercepts for {q} outputs")
         require(np.shape(path.units.shift) in ((), (q,)), "a `shift` of another shape than the intercepts")
     if path.encoder is not None:

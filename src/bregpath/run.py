@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -21,12 +21,10 @@ from bregpath.flow.integrate import Record, integrate
 from bregpath.flow.problem import Problem, null_model
 from bregpath.flow.stop import Progress, Result, as_stop
 from bregpath.flow.trajectory import Trajectory
-from bregpath.path import Path, Stats
+from bregpath.path import Path, Stats, Units
 from bregpath.penalties import build_penalty
 
 __all__ = ["SATURATION", "run_path"]
-
-PathType = TypeVar("PathType", bound=Path)
 
 # Beyond this share of the deviance coefficients only grow; glmnet stops here as well.
 SATURATION = 0.999
@@ -38,7 +36,7 @@ MIN_START = 1e-6
 
 def run_path(
     problem: Problem,
-    units: Any,
+    units: Units,
     encoder: _frames.ColumnEncoder | None = None,
     *,
     step: float | str = "adaptive",
@@ -51,12 +49,8 @@ def run_path(
     screening: bool = True,
     progress: bool | None = False,
     flow: Any = "glbi",
-    path_type: type[PathType] = Path,  # type: ignore[assignment]
-) -> PathType:
-    """Trace an assembled problem; the arguments are those of `trace_path`.
-
-    ``units`` restores coefficients to the user's scale: `bregpath.path.Units`, or the layout of a graph.
-    """
+) -> Path:
+    """Trace an assembled problem; the arguments are those of `trace_path`."""
     if step != "adaptive":
         if isinstance(step, str):
             raise ValueError(f'`step` must be "adaptive" or a number, found {step!r}.')
@@ -77,8 +71,8 @@ def run_path(
     else:
         times = _validation.check_times(t)
     null = _null_value(problem, start)
-    run = _Run(dynamics, start.knot.t, null, units, encoder, as_stop(stop), saturation, progress, path_type)
-    return run.trace(Record(start, run.new_trajectory(start)), times)  # type: ignore[return-value]
+    run = _Run(dynamics, start.knot.t, null, units, encoder, as_stop(stop), saturation, progress)
+    return run.trace(Record(start, run.new_trajectory(start)), times)
 
 
 def _choose_flow(flow: Any) -> type[AbstractFlow]:
@@ -104,12 +98,11 @@ class _Run:
     flow: AbstractFlow
     t0: float  # inside; infinite where nothing ever enters
     null: float  # loss of the null model
-    units: Any  # Units, or the layout of a graph
+    units: Units
     encoder: _frames.ColumnEncoder | None
     stop: Callable[[Progress], bool] | None
     saturation: float | None
     progress: bool | None
-    path_type: type[Path] = Path
 
     @property
     def problem(self) -> Problem:
@@ -180,7 +173,7 @@ class _Run:
             run = replace(self, stop=None) if result is Result.STOPPED else self  # the rule has had its say
             return run.trace(record._replace(state=state.copy()), later, earlier=path)
 
-        return self.path_type(
+        return Path(
             t=times,
             deviance=deviance,
             null_deviance=scale * (self.null - floor),

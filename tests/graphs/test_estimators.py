@@ -238,9 +238,9 @@ def test_forbidden_free_and_heavy_edges(case):
     path = graph_of(case, mask=mask, edge_weights=weights).fit(X).path_
     for j, k in ((0, 1), (1, 2), (0, 2)):
         assert path.entry_times[j, k] == np.inf
-        assert not path.coef[:, j, k].any()
+        assert not path.all_weights()[:, j, k].any()
     assert path.entry_times[0, 3] == path.entry_times[3, 0] == 0.0
-    assert path.coef[:, 0, 3].all()
+    assert path.all_weights()[:, 0, 3].all()
     assert path.n_edges[0] == 1
     assert path.n_edges[-1] > 2
     pairs = p * (p - 1) / 2
@@ -362,7 +362,7 @@ def test_times_to_report(case):
     assert_array_equal(graph_of(case, t=list(times), stop="cv", cv=2).fit(X).selection_.times, times)
     later = graph_of(case, t=times, stop=float(whole.path_.t[13])).fit(X)  # beyond what is reported
     assert later.t_ == whole.path_.t[13]
-    assert_allclose(later.weights_, whole.path_.coef[13], atol=1e-12)
+    assert_allclose(later.weights_, whole.path_.all_weights()[13], atol=1e-12)
     with pytest.raises(ValueError, match="`t` must increase"):
         graph_of(case, t=times[::-1]).fit(X)
 

@@ -63,9 +63,7 @@ def test_screened_equals_unscreened(case, monkeypatch):
 
 @pytest.mark.parametrize("case", EVERY)
 def test_loss_never_rises(case):
-    graph = graph_of(case)
-    layout, rows, w = graph._prepare(data_of(case), None)
-    problem = layout.problem(*graph._distinct(layout, rows, w), np.ones((layout.n_nodes,) * 2), 10.0)
+    problem, _ = graph_of(case)._prepare(data_of(case), None).on()
     flow = GLBI(problem, None, 0.05)
     state = flow.start()
     t0 = state.knot.t
@@ -83,9 +81,9 @@ def test_permuting_nodes_permutes_the_graph(case):
     X = data_of(case)
     order = np.array([2, 0, 3, 1, 5, 4][: X.shape[1]]) if X.shape[1] != 5 else np.array([2, 0, 4, 1, 3])
     path, moved = path_of(case, X), path_of(case, X[:, order])
-    grid = np.ix_(range(len(path.t)), order, order)
+    weights, grid = path.all_weights(), np.ix_(range(len(path.t)), order, order)
     assert_allclose(moved.t, path.t, rtol=1e-9)
-    assert_allclose(moved.coef, path.coef[grid], rtol=0, atol=1e-8 * np.abs(path.coef).max())
+    assert_allclose(moved.all_weights(), weights[grid], rtol=0, atol=1e-8 * np.abs(weights).max())
     assert_allclose(moved.entry_times, path.entry_times[np.ix_(order, order)], rtol=1e-7)
 
 
@@ -104,9 +102,10 @@ def independent_data(case):
 @pytest.mark.parametrize("case", EVERY)
 def test_edges_that_tie_enter_together(case):
     path = path_of(case, tied_data(case))
-    scale = np.abs(path.coef).max()
+    weights = path.all_weights()
+    scale = np.abs(weights).max()
     assert scale > 0
-    assert_allclose(path.coef[:, ::-1, ::-1], path.coef, rtol=0, atol=1e-9 * scale)
+    assert_allclose(weights[:, ::-1, ::-1], weights, rtol=0, atol=1e-9 * scale)
     assert_allclose(path.entry_times[::-1, ::-1], path.entry_times, rtol=1e-9)
     assert_allclose(path.exit_times[::-1, ::-1], path.exit_times, rtol=1e-9)
 
@@ -158,9 +157,9 @@ def test_adaptive_steps_follow_small_fixed_ones(case):
     step = 0.002 if case.startswith("gaussian") else 0.01
     fixed = path_of(case, step=step, t_ratio=10.0)
     adaptive = path_of(case, tol=1e-3, t_ratio=10.0)
-    scale = np.abs(fixed.coef).max()
     end = min(len(fixed.t), len(adaptive.t)) - 1
-    assert_allclose(adaptive.coef[:end], fixed.coef[:end], rtol=0, atol=0.02 * scale)
+    exact, found = fixed.all_weights(), adaptive.all_weights()
+    assert_allclose(found[:end], exact[:end], rtol=0, atol=0.02 * np.abs(exact).max())
     assert adaptive.stats.steps < fixed.stats.steps
 
 
@@ -267,7 +266,7 @@ def test_potts_of_two_states_is_the_ising_model():
     ising = path_of("ising-composite", X, step=0.01, t_ratio=10.0)
     potts = bregpath.PottsGraph(step=0.01, t_ratio=10.0, n_times=20).fit(X).path_
     assert_allclose(potts.t, ising.t, rtol=1e-10)
-    assert_allclose(potts.coef, np.abs(ising.coef), atol=1e-9)
+    assert_allclose(potts.all_weights(), np.abs(ising.coef), atol=1e-9)
     assert_allclose(potts.entry_times, ising.entry_times, rtol=1e-8)
     t = float(ising.t[-1])
     b = ising.at(t).coef
@@ -311,7 +310,7 @@ def test_units_of_gaussian_columns_do_not_matter(loss):
     units = np.array([1e-3, 1.0, 50.0, 3.0, 1e4])
     path, scaled = (path_of(f"gaussian-{loss}", data) for data in (X, X * units + 7.0))
     assert_allclose(scaled.t, path.t, rtol=1e-8)
-    assert_allclose(scaled.coef, path.coef, atol=1e-8)
+    assert_allclose(scaled.all_weights(), path.all_weights(), atol=1e-8)
     t = float(path.t[-1]) * 0.9
     assert_allclose(scaled.at(t).coef * np.outer(units, units), path.at(t).coef, rtol=1e-6, atol=1e-8)
 
@@ -321,10 +320,9 @@ def test_gaussian_diagonals_are_free():
     X = gaussian_data(300)
     path = path_of("gaussian-likelihood", X)
     variance = X.var(axis=0)
-    assert_allclose(path.intercept[0], 1 / variance, rtol=1e-9)
-    end = path.at(path.t[-1]).coef
-    assert np.all(np.diagonal(end) * variance > 1.0)
-    assert_allclose(np.diagonal(end), path.intercept[-1])
+    assert_allclose(path.coef[0], np.diag(1 / variance), rtol=1e-9)
+    assert np.all(np.diagonal(path.coef[-1]) * variance > 1.0)
+    assert_allclose(path.intercept, np.tile(X.mean(axis=0), (len(path.t), 1)), rtol=1e-12)
 
 
 def test_weights_of_a_gaussian_graph_are_partial_correlations():
@@ -334,7 +332,7 @@ def test_weights_of_a_gaussian_graph_are_partial_correlations():
     expected = -precision / np.sqrt(np.outer(np.diagonal(precision), np.diagonal(precision)))
     np.fill_diagonal(expected, 0.0)
     assert_allclose(path.weights(t), expected, rtol=1e-12)
-    assert_allclose(path.coef[-1], expected, rtol=1e-12)
+    assert_allclose(path.all_weights()[-1], expected, rtol=1e-12)
     assert_allclose(path.model(t).strengths, expected, rtol=1e-12)
 
 
@@ -344,20 +342,42 @@ def test_weights_of_a_gaussian_graph_are_partial_correlations():
 @pytest.mark.parametrize("case", EVERY)
 def test_matrices_are_symmetric_and_agree(case):
     path = path_of(case)
-    p = path.layout.n_nodes
-    assert path.coef.shape == (len(path.t), p, p)
-    assert path.intercept.shape == (len(path.t), len(path.loss.null(*null_arguments(case))))
-    for matrix in (path.entry_times, path.exit_times, *path.coef):
+    p, n_parameters = path.layout.n_nodes, len(path.loss.null(*null_arguments(case)))
+    table = path.all_weights()
+    assert table.shape == (len(path.t), p, p)
+    assert path.intercept.shape == (len(path.t), n_parameters)
+    assert path.coef.shape == (len(path.t), n_parameters, n_parameters)
+    for matrix in (path.entry_times, path.exit_times, *table, *path.coef):
         assert_array_equal(matrix, matrix.T)
     assert np.isinf(np.diagonal(path.entry_times)).all()
-    assert_array_equal(path.n_edges, [np.count_nonzero(weights) // 2 for weights in path.coef])
+    assert_array_equal(path.n_edges, [np.count_nonzero(weights) // 2 for weights in table])
     assert_allclose(path.sparsity, path.n_edges / (p * (p - 1) / 2))
     for i in (3, 10):
         t = float(path.t[i])
-        assert_allclose(path.weights(t), path.coef[i], rtol=1e-12)
-        assert_array_equal(path.adjacency(t), path.coef[i] != 0)
-        assert_array_equal(path.support(t), np.argwhere(np.triu(path.coef[i])))
+        assert_allclose(path.weights(t), table[i], rtol=1e-12)
+        assert_array_equal(path.adjacency(t), table[i] != 0)
+        assert_array_equal(path.support(t), np.argwhere(np.triu(table[i])))
         assert_array_equal(path.model(t).adjacency, path.adjacency(t))
+
+
+@pytest.mark.parametrize("case", EVERY)
+def test_tables_are_the_models_at_their_times(case):
+    path = path_of(case)
+    for i, t in enumerate(path.t):
+        point = path.at(t)
+        assert_array_equal(path.coef[i], point.coef)
+        assert_array_equal(path.intercept[i], point.intercept)
+
+
+@pytest.mark.parametrize("case", EVERY)
+def test_many_graphs_are_read_at_once(case):
+    path = path_of(case)
+    times = np.geomspace(path.t[0], path.t[-1], 7)
+    _, edges, weights = path.read(times)
+    j, k = np.triu_indices(path.layout.n_nodes, 1)
+    assert_array_equal(np.sort(edges), np.flatnonzero(np.isfinite(path.entry_times[j, k])))
+    assert np.all(np.diff(path.entry_times[j, k][edges]) >= 0)
+    assert_allclose(weights[:, :, 0], path.all_weights(times)[:, j[edges], k[edges]], rtol=1e-12)
 
 
 def null_arguments(case):
@@ -448,6 +468,6 @@ def test_paths_print_and_tabulate():
     assert list(frame.columns[:3]) == ["t", "n_edges", "deviance_ratio"]
     ever = np.argwhere(np.triu(np.isfinite(path.entry_times)))
     assert list(frame.columns[3:]) == [f"x{j} -- x{k}" for j, k in ever]
-    assert_allclose(frame[f"x{ever[0][0]} -- x{ever[0][1]}"], path.coef[:, ever[0][0], ever[0][1]])
+    assert_allclose(frame[f"x{ever[0][0]} -- x{ever[0][1]}"], path.all_weights()[:, ever[0][0], ever[0][1]])
     assert path.feature_names[0] == "x0 -- x1"
     assert path.names == ["x0", "x1", "x2", "x3"]

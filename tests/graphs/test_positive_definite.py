@@ -24,7 +24,7 @@ def assert_definite(graph: GaussianGraph, X: np.ndarray, between: int = 200) -> 
         precision = path.at(t).coef
         assert np.linalg.eigvalsh(precision)[0] > 0, t
     assert np.isfinite(path.deviance).all()
-    assert np.abs(path.coef).max() < 1  # partial correlations
+    assert np.abs(path.all_weights()).max() < 1  # partial correlations
     last = graph.at(float(path.t[-1]))
     for chosen in (graph, last):
         assert np.linalg.eigvalsh(chosen.covariance_)[0] > 0

@@ -9,7 +9,7 @@ from sklearn.model_selection import KFold
 
 from bregpath.graphs import mdc
 from bregpath.losses import GRAPH_LOSSES
-from bregpath.selection.graphs import graph_deviance, n_parameters
+from bregpath.selection import information_criterion
 from tests.graphs.cases import (
     CASES,
     N_STATES,
@@ -37,8 +37,7 @@ def test_deviance_of_the_training_rows_is_that_of_the_path(case):
     """Up to a constant."""
     X = data_of(case)
     graph = graph_of(case).fit(X)
-    rows = graph._prepare(X, None)[1]
-    curve = graph_deviance(graph.path_, rows, np.ones(len(X)), graph.path_.t)
+    curve = graph.path_.deviance_of(graph._prepare(X, None).rows, np.ones(len(X)), graph.path_.t)
     ratio = (curve[0] - curve) / (curve[0] - curve[-1])
     own = graph.path_.deviance_ratio
     assert_allclose(ratio, own / own[-1], atol=1e-9)
@@ -51,9 +50,9 @@ def test_times_beyond_the_end_are_read_at_the_end():
     X = ising_data()
     graph = graph_of("ising-composite", max_sparsity=0.3).fit(X)
     path = graph.path_
-    rows, w = graph._prepare(X, None)[1:]
-    end = graph_deviance(path, rows, w, path.t[-1:])
-    assert_allclose(graph_deviance(path, rows, w, np.array([1e6])), end, rtol=1e-14)
+    study = graph._prepare(X, None)
+    end = path.deviance_of(study.rows, study.w, path.t[-1:])
+    assert_allclose(path.deviance_of(study.rows, study.w, np.array([1e6])), end, rtol=1e-14)
 
 
 # --- information criteria ---------------------------------------------------------------------------------------------
@@ -66,8 +65,7 @@ def test_criterion_is_its_formula(case, gamma):
     graph = graph_of(case, gamma=gamma).fit(X)
     path, selection = graph.path_, graph.selection_
     n, p = X.shape
-    rows = graph._prepare(X, None)[1]
-    fit = n * graph_deviance(path, rows, np.ones(n), path.t)
+    fit = n * path.deviance_of(graph._prepare(X, None).rows, np.ones(n), path.t)
     once = "nodewise" in case or case == "gaussian-likelihood"
     size = parameters_by_hand(case, path)
     values = fit + (1 if once else 2) * size * np.log(n) + 4 * gamma * path.n_edges * np.log(p)
@@ -85,13 +83,29 @@ def parameters_by_hand(case, path):
         size = np.minimum(size, np.minimum.outer(states, states))
     elif case not in ("potts", "potts-sqrt", "potts-reduced"):
         return path.df
-    return np.array([np.sum(np.triu(weights != 0) * size) for weights in path.coef])
+    return np.array([np.sum(np.triu(weights != 0) * size) for weights in path.all_weights()])
 
 
 def test_parameters_of_edges():
-    assert_array_equal(n_parameters(path_of("ising-composite")), path_of("ising-composite").n_edges)
+    assert_array_equal(path_of("ising-composite").complexity.parameters, path_of("ising-composite").n_edges)
     nodewise = path_of("ising-nodewise-and")
-    assert np.all(n_parameters(nodewise) >= 2 * nodewise.n_edges)
+    assert np.all(nodewise.complexity.parameters >= 2 * nodewise.n_edges)
+
+
+@pytest.mark.parametrize("case", [case for case in EVERY if case != "ising-mpf"])
+@pytest.mark.parametrize("kind", ["bic", "ebic"])
+def test_a_path_alone_is_chosen_on_as_by_its_estimator(case, kind):
+    X = data_of(case, n=61)
+    graph = graph_of(case, stop=kind, gamma=0.3, n_times=60).fit(X)
+    selection = information_criterion(graph.path_, kind, n=61, gamma=0.3)
+    assert selection.t == graph.t_
+    assert_allclose(np.diff(selection.mean), np.diff(graph.selection_.mean), rtol=1e-7, atol=1e-7)
+    assert_array_equal(selection.curves["df"], graph.path_.n_edges)
+
+
+def test_a_path_without_a_likelihood_needs_its_rows():
+    with pytest.raises(ValueError, match="`path` .* no likelihood"):
+        information_criterion(path_of("ising-mpf"), "bic", n=100)
 
 
 def test_gamma_makes_graphs_sparser_and_bic_ignores_it():

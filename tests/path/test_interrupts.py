@@ -47,8 +47,8 @@ def tracer(case: str, **options):
     if case in ("ising", "gaussian-graph"):
         name = "ising-composite" if case == "ising" else "gaussian-likelihood"
         graph = graph_of(name, n_times=6, **options)
-        layout, rows, w = graph._prepare(data_of(name), None)
-        return lambda: graph._trace(layout, rows, w, stop=never)
+        study = graph._prepare(data_of(name), None)
+        return lambda: study.trace(stop=never)
     loss = case.partition("-")[0]
     loss = loss if loss in ("gaussian", "multinomial") else "gaussian"
     X, y = make_data(loss, 40, 12)

@@ -12,6 +12,7 @@ import bregpath
 from bregpath.plots import path_curves, plot_path, plot_selection
 from bregpath.plots.style import spread
 from bregpath.selection.result import Selection
+from tests.graphs.cases import ONE_OF_EACH, path_of
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -91,6 +92,24 @@ def test_classes(classes):
     assert_allclose(second.coef[-1], at_end[second.columns, 1])
     assert_array_equal(second.coef, path_curves(classes, output=1).coef)
     assert "class b" in second.ylabel
+
+
+@pytest.mark.parametrize("case", ONE_OF_EACH)
+def test_curves_of_a_graph_are_its_edges(case):
+    path = path_of(case)
+    curves = path_curves(path)
+    j, k = np.triu_indices(path.layout.n_nodes, 1)
+    for i in (0, 50, len(curves.t) - 1):
+        weights = path.weights(curves.t[i])[j, k]
+        assert_allclose(curves.coef[i], weights[curves.columns], rtol=1e-12)
+        assert curves.n_variables[i] == np.count_nonzero(weights)
+    names = [f"x{a} -- x{b}" for a, b in zip(j[curves.columns], k[curves.columns], strict=True)]
+    assert curves.names == names and len(set(names)) == len(names)
+    assert_array_equal(path_curves(path, standardized=True).coef, curves.coef)  # weights have no units
+    for xvar in ("t", "norm", "deviance"):
+        ax = path.plot(standardized=True, xvar=xvar, mark=path.t[3])
+        assert ax.get_ylabel() == "Weight"
+        assert ax.child_axes[0].get_xlabel() == "Number of edges"
 
 
 def test_wrong_arguments(path, classes):

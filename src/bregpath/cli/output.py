@@ -44,10 +44,10 @@ def print_model(path: Path, t: float) -> None:
     """Coefficients on the original scale, those with the largest effect first."""
     point = path.at(t)
     coef = np.reshape(point.coef, (path.n_features, -1))
-    effect = coef * path.units.scale[:, None]
+    effect = coef * path.scale[:, None]
     support = path.support(t)
     order = support[np.argsort(-np.linalg.norm(effect[support], axis=1), kind="stable")]
-    header = ["variable", *(["coefficient"] if path.n_outputs == 1 else path._output_names)]
+    header = ["variable", *(["coefficient"] if path.n_outputs == 1 else path.output_names)]
     rows = [["(intercept)", *(f"{a:.5g}" for a in np.ravel(point.intercept))]]
     rows += [[path.feature_names[j], *(f"{b:.5g}" for b in coef[j])] for j in order]
     if path.n_outputs == 1:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from contextlib import AbstractContextManager
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,8 @@ from threadpoolctl import threadpool_limits
 from bregpath import _validation
 from bregpath._typing import Array
 from bregpath.estimators.graph import AbstractGraph
-from bregpath.graphs.data import check_nodes, read_numbers
+from bregpath.graphs.data import check_nodes, covariance, read_numbers
 from bregpath.graphs.layouts import AbstractLayout, GaussianLayout
-from bregpath.graphs.path import GraphPath
-from bregpath.selection.graphs import covariance, graph_deviance
 
 __all__ = ["GaussianGraph"]
 
@@ -23,6 +22,7 @@ SMALLEST = 1e-140  # difference whose square is still a number of full precision
 MANY_NODES = 500  # from which on factorising a matrix is worth several threads
 
 
+@dataclass(eq=False, repr=False)
 class GaussianGraph(AbstractGraph):
     r"""Sparse precision matrix :math:`\Omega` of normal variables: its zeros are conditional independences.
 
@@ -67,62 +67,19 @@ class GaussianGraph(AbstractGraph):
     _losses = ("likelihood", "composite")
     _rules = ("ebic", "bic", "cv", "cv-1se", "stars")
 
-    def __init__(
-        self,
-        loss: str = "likelihood",
-        *,
-        input: str = "data",
-        n_samples: int | None = None,
-        stop: str | float = "ebic",
-        gamma: float = 0.5,
-        cv: Any = 5,
-        mask: Any = None,
-        edge_weights: Any = None,
-        kappa: float = 10.0,
-        step: float | str = "adaptive",
-        tol: float = 0.05,
-        t: Any = None,
-        t_ratio: float = 100.0,
-        n_times: int = 100,
-        max_sparsity: float | None = None,
-        screening: bool = True,
-        stars_beta: float = 0.05,
-        n_subsamples: int = 20,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        progress: bool | None = False,
-    ) -> None:
-        super().__init__(
-            stop=stop, gamma=gamma, cv=cv, mask=mask, edge_weights=edge_weights, kappa=kappa, step=step, tol=tol,
-            t=t, t_ratio=t_ratio, n_times=n_times, max_sparsity=max_sparsity, saturation=None, screening=screening,
-            stars_beta=stars_beta, n_subsamples=n_subsamples, n_jobs=n_jobs, random_state=random_state,
-            progress=progress,
-        )  # fmt: skip
-        self.loss = loss
-        self.input = input
-        self.n_samples = n_samples
+    saturation = None
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> GaussianGraph:
-        """Trace the path of graphs and choose one.
+    loss: str = "likelihood"
+    _: KW_ONLY
+    input: str = "data"
+    n_samples: int | None = None
+    gamma: float = 0.5
 
-        Parameters
-        ----------
-        X : array or data frame of shape (n, p)
-            One column a node; or a covariance matrix, with ``input="covariance"``. Missing values are refused.
-        y : ignored
-        sample_weight : array-like of shape (n,), optional
-            Weight k equals k copies of a row.
-
-        Returns
-        -------
-        self
-        """
+    def _limits(self, p: int) -> AbstractContextManager[Any]:
         # Threads of BLAS wait for each other longer than small matrices take.
-        many = np.ndim(X) == 2 and np.shape(X)[1] >= MANY_NODES
-        with threadpool_limits(None if many else 1, user_api="blas"):
-            return super().fit(X, y, sample_weight)
+        return threadpool_limits(None if p >= MANY_NODES else 1, user_api="blas")
 
-    def _prepare(self, X: Any, w: Any) -> tuple[AbstractLayout, Array, Array]:
+    def _read(self, X: Any, w: Any) -> tuple[AbstractLayout, Array, Array]:
         if self.input not in ("data", "covariance"):
             raise ValueError(f'`input` must be "data" or "covariance", found {self.input!r}.')
         values, names = read_numbers(X, least_rows=2)
@@ -156,18 +113,8 @@ class GaussianGraph(AbstractGraph):
         # Rows whose covariance is S: the columns of its root, so that everything else need not know the difference.
         eigenvalues, vectors = np.linalg.eigh(S)
         rows = (vectors * np.sqrt(np.maximum(eigenvalues, 0.0) * len(S))) @ vectors.T
-        return GaussianLayout(names, scale, np.zeros(len(S)), self.loss), rows, np.full(len(S), n / len(S))
-
-    def _trace(self, layout: Any, rows: Array, w: Array, times: Any = None, stop: Any = None) -> GraphPath:
-        # The path of a fold knows the mean of its own rows, about which it scores others.
-        if self.input == "data":
-            layout = replace(layout, mean=w @ rows / w.sum())
-        return super()._trace(layout, rows, w, times, stop)
-
-    def _distinct(self, layout: AbstractLayout, rows: Array, w: Array) -> tuple[Any, Array]:
-        share = w / w.sum()
-        mean = share @ rows if self.input == "data" else np.zeros(rows.shape[1])
-        return covariance(rows, w, mean), share
+        layout = GaussianLayout(names, scale, np.zeros(len(S)), self.loss, knows_mean=True)
+        return layout, rows, np.full(len(S), n / len(S))
 
     def _encode(self, X: Any) -> Array:
         values, names = read_numbers(X)
@@ -188,7 +135,7 @@ class GaussianGraph(AbstractGraph):
         check_is_fitted(self)
         rows = self._encode(X)
         w = _validation.check_counts(sample_weight, len(rows))
-        deviance = float(graph_deviance(self.path_, rows, w, np.array([self.t_]))[0])
+        deviance = float(self.path_.deviance_of(rows, w, np.array([self.t_]))[0])
         # From the correlation scale to that of the data.
         jacobian = np.sum(np.log(self.path_.layout.scale))  # type: ignore[attr-defined]
         constant = 0.5 * self.n_features_in_ * np.log(2 * np.pi)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numbers
 import warnings
 from abc import abstractmethod
+from contextlib import AbstractContextManager, nullcontext
 from copy import copy
+from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
@@ -19,9 +21,9 @@ from bregpath.flow.stop import AbstractStop, Progress, Result
 from bregpath.graphs.export import edge_table, to_networkx, write_edges, write_graphml
 from bregpath.graphs.layouts import AbstractLayout
 from bregpath.graphs.path import GraphPath
+from bregpath.graphs.study import GraphStudy
 from bregpath.path import Point
-from bregpath.run import run_path
-from bregpath.selection.graphs import GraphData, criterion, cross_validate_graph, graph_deviance, stars
+from bregpath.selection.graphs import criterion, cross_validate_graph, stars
 from bregpath.selection.result import Selection
 
 __all__ = ["AbstractGraph"]
@@ -43,7 +45,31 @@ class StopAtSparsity(AbstractStop):
         return bool(np.count_nonzero(weights) // 2 > self.n_edges)
 
 
-class AbstractGraph(BaseEstimator):
+@dataclass(eq=False, repr=False, kw_only=True)
+class GraphParameters(BaseEstimator):
+    """Parameters that all graphs share; see `AbstractGraph`."""
+
+    stop: str | float = "ebic"
+    gamma: float = 0.25
+    cv: Any = 5
+    mask: Any = None
+    edge_weights: Any = None
+    kappa: float = 10.0
+    step: float | str = "adaptive"
+    tol: float = 0.05
+    t: Any = None
+    t_ratio: float = 100.0
+    n_times: int = 100
+    max_sparsity: float | None = None
+    screening: bool = True
+    stars_beta: float = 0.05
+    n_subsamples: int = 20
+    n_jobs: int | None = None
+    random_state: Any = 0
+    progress: bool | None = False
+
+
+class AbstractGraph(GraphParameters):
     """A sparse graph at one time of a Bregman path.
 
     The parameters below are those of `IsingGraph`, `PottsGraph` and `GaussianGraph` alike.
@@ -104,50 +130,12 @@ class AbstractGraph(BaseEstimator):
     path_: GraphPath
     selection_: Selection | None
     t_: float
+    weights_: Array
+    adjacency_: BoolArray
+    fields_: Array
     loss: str
-
-    def __init__(
-        self,
-        *,
-        stop: str | float,
-        gamma: float,
-        cv: Any,
-        mask: Any,
-        edge_weights: Any,
-        kappa: float,
-        step: float | str,
-        tol: float,
-        t: Any,
-        t_ratio: float,
-        n_times: int,
-        max_sparsity: float | None,
-        saturation: float | None,
-        screening: bool,
-        stars_beta: float,
-        n_subsamples: int,
-        n_jobs: int | None,
-        random_state: Any,
-        progress: bool | None,
-    ) -> None:
-        self.stop = stop
-        self.gamma = gamma
-        self.cv = cv
-        self.mask = mask
-        self.edge_weights = edge_weights
-        self.kappa = kappa
-        self.step = step
-        self.tol = tol
-        self.t = t
-        self.t_ratio = t_ratio
-        self.n_times = n_times
-        self.max_sparsity = max_sparsity
-        self.saturation = saturation
-        self.screening = screening
-        self.stars_beta = stars_beta
-        self.n_subsamples = n_subsamples
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.progress = progress
+    saturation: float | None
+    _study: GraphStudy | None
 
     # --- what each model does on its own ---------------------------------------------------------------------
 
@@ -155,37 +143,34 @@ class AbstractGraph(BaseEstimator):
     _rules: tuple[str, ...] = ("ebic", "bic", "cv", "cv-1se", "mdc", "stars")
 
     @abstractmethod
-    def _prepare(self, X: Any, w: Array | None) -> tuple[AbstractLayout, Array, Array]:
+    def _read(self, X: Any, w: Any) -> tuple[AbstractLayout, Array, Array]:
         """The layout, rows and weights of the data."""
 
-    def _trace(self, layout: AbstractLayout, rows: Array, w: Array, times: Any = None, stop: Any = None) -> GraphPath:
-        """The path on some rows."""
-        thresholds = self._thresholds(layout, rows, w)
-        problem = layout.problem(*self._distinct(layout, rows, w), thresholds, self._checked_kappa)
-        return run_path(
-            problem,
-            layout,
-            step=self.step,
-            tol=self.tol,
-            t=self.t if times is None else times,
-            t_ratio=self.t_ratio,
-            n_times=self.n_times,
-            stop=self._stop_rule(layout) if stop is None else stop,
-            saturation=self.saturation,
-            screening=self.screening,
-            progress=self.progress,
-            path_type=GraphPath,
-        )
-
-    def _stop_rule(self, layout: AbstractLayout) -> StopAtSparsity | None:
-        if self.max_sparsity is None:
-            return None
-        level = _validation.check_number("max_sparsity", self.max_sparsity)
-        return StopAtSparsity(layout, int(level * layout.n_nodes * (layout.n_nodes - 1) / 2 + 1e-9))
-
     @abstractmethod
-    def _distinct(self, layout: AbstractLayout, rows: Array, w: Array) -> tuple[Any, Array]:
-        """What a problem is made of: distinct rows and weights that sum to one, or a covariance."""
+    def _encode(self, X: Any) -> Array:
+        """Rows of new data."""
+
+    def _prepare(self, X: Any, w: Any) -> GraphStudy:
+        """All that is checked before a path is traced."""
+        layout, rows, weights = self._read(X, w)
+        names = ("step", "tol", "t", "t_ratio", "n_times", "saturation", "screening", "progress")
+        options = {name: getattr(self, name) for name in names}
+        if self.max_sparsity is not None:
+            level, p = _validation.check_number("max_sparsity", self.max_sparsity), layout.n_nodes
+            options["stop"] = StopAtSparsity(layout, int(level * p * (p - 1) / 2 + 1e-9))
+        kappa = _validation.check_number("kappa", self.kappa)
+        return GraphStudy(layout, rows, weights, self._thresholds(layout.n_nodes), kappa, options)
+
+    def _thresholds(self, p: int) -> Array:
+        """Weights of the edges, checked, with ``inf`` where they are forbidden."""
+        weights = np.ones((p, p))
+        if self.edge_weights is not None:
+            weights = _square("edge_weights", self.edge_weights, p, float)
+            if (weights < 0).any():
+                raise ValueError("`edge_weights` must be non-negative (0 = never penalised, inf = never enters).")
+        if self.mask is not None:
+            weights = np.where(_square("mask", self.mask, p, bool), weights, np.inf)
+        return weights
 
     # --- fitting ---------------------------------------------------------------------------------------------
 
@@ -208,73 +193,50 @@ class AbstractGraph(BaseEstimator):
             raise ValueError(f"`loss` must be one of {list(self._losses)}, found {self.loss!r}.")
         if not self._is_time and self.stop not in self._rules:
             raise ValueError(f"`stop` must be one of {list(self._rules)} or a time t, found {self.stop!r}.")
-        layout, rows, w = self._prepare(X, sample_weight)
-        self.n_features_in_ = layout.n_nodes
+        study = self._prepare(X, sample_weight)
+        self.n_features_in_ = study.layout.n_nodes
         if _frames.is_frame(X):
-            self.feature_names_in_ = np.array(layout.names, dtype=object)
+            self.feature_names_in_ = np.array(study.layout.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):  # of an earlier fit
             del self.feature_names_in_
-        with _interrupts.all_or_nothing():
+        with _interrupts.all_or_nothing(), self._limits(study.layout.n_nodes):
             if self._is_time:
-                path, selection = self._trace_to(float(self.stop), layout, rows, w), None
+                path, selection = _trace_to(study, _validation.check_number("stop", self.stop)), None
                 chosen = min(float(self.stop), float(path.t[-1]))
             else:
-                data = GraphData(rows, w, lambda some, weights, times: self._trace(layout, some, weights, times))
-                path = self._trace(layout, rows, w)
-                selection = self._select(path, data)
+                path = study.trace()
+                selection = self._select(path, study)
                 chosen = selection.t
-        self.path_, self.selection_ = path, selection
+        self._study, self.path_, self.selection_ = study, path, selection
         self._set_time(chosen)
         return self
+
+    def _limits(self, p: int) -> AbstractContextManager[Any]:
+        """Within which paths of p nodes are traced."""
+        return nullcontext()
 
     @property
     def _is_time(self) -> bool:
         return isinstance(self.stop, numbers.Real) and not isinstance(self.stop, bool)
 
-    @property
-    def _checked_kappa(self) -> float:
-        return _validation.check_number("kappa", self.kappa)
-
-    def _trace_to(self, t: float, layout: AbstractLayout, rows: Array, w: Array) -> GraphPath:
-        """The path as far as a time, also if that lies beyond the default window."""
-        path = self._trace(layout, rows, w, stop=_validation.check_number("stop", t))
-        if path.t[-1] < t and path.result is Result.COMPLETED:
-            path = path.extend(t)  # type: ignore[assignment]
-        if path.t[-1] < t * (1 - 1e-9):
-            warnings.warn(
-                f"`stop`={t:g} lies beyond the end of the path, t={path.t[-1]:.4g}, whose graph is used. {path.result}",
-                UserWarning,
-                stacklevel=3,
-            )
-        return path
-
-    def _select(self, path: GraphPath, data: GraphData) -> Selection:
+    def _select(self, path: GraphPath, study: GraphStudy) -> Selection:
         if self.stop in ("ebic", "bic"):
-            return criterion(path, data.rows, data.w, self.stop, self.gamma)
+            return criterion(path, study, self.stop, self.gamma)
         if self.stop == "stars":
-            return stars(path, data, self.stars_beta, self.n_subsamples, self.n_jobs, self.random_state)
+            return stars(path, study, self.stars_beta, self.n_subsamples, self.n_jobs, self.random_state)
         measure = "mdc" if self.stop == "mdc" else "deviance"
-        selection = cross_validate_graph(path, data, self.cv, measure, self.n_jobs, self.random_state)
+        selection = cross_validate_graph(path, study, self.cv, measure, self.n_jobs, self.random_state)
         return selection.one_se() if self.stop == "cv-1se" else selection
 
-    def _thresholds(self, layout: AbstractLayout, rows: Array, w: Array) -> Array:
-        """Weights of the edges, checked, with ``inf`` where they are forbidden or some rows cannot tell."""
-        p = layout.n_nodes
-        weights = np.ones((p, p))
-        if self.edge_weights is not None:
-            weights = _square("edge_weights", self.edge_weights, p, float)
-            if (weights < 0).any():
-                raise ValueError("`edge_weights` must be non-negative (0 = never penalised, inf = never enters).")
-        if self.mask is not None:
-            weights = np.where(_square("mask", self.mask, p, bool), weights, np.inf)
-        return weights
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "_study": None}  # as a path does, leave the data behind
 
     # --- the chosen graph ------------------------------------------------------------------------------------
 
     def _set_time(self, t: float) -> None:
         self.t_ = t
         self.weights_, self.fields_ = self._parameters(t)
-        self.adjacency_: BoolArray = self.weights_ != 0
+        self.adjacency_ = self.weights_ != 0
 
     def _parameters(self, t: float) -> tuple[Array, Array]:
         """Weights of the edges and fields at a time, as the user wants to see them."""
@@ -284,6 +246,7 @@ class AbstractGraph(BaseEstimator):
         """The same estimator at another time of its path."""
         check_is_fitted(self)
         twin = copy(self)
+        twin._study = self._study  # which a copy, as a pickle, leaves behind
         twin._set_time(float(t))
         return twin
 
@@ -332,11 +295,7 @@ class AbstractGraph(BaseEstimator):
         check_is_fitted(self)
         rows = self._encode(X)
         w = _validation.check_counts(sample_weight, len(rows))
-        return -0.5 * float(graph_deviance(self.path_, rows, w, np.array([self.t_]))[0])
-
-    @abstractmethod
-    def _encode(self, X: Any) -> Array:
-        """Rows of new data."""
+        return -0.5 * float(self.path_.deviance_of(rows, w, np.array([self.t_]))[0])
 
     def plot(self, t: float | None = None, **kwargs: Any) -> Any:
         """Draw the graph: green edges are positive, red ones negative, the width is the strength."""
@@ -350,6 +309,20 @@ class AbstractGraph(BaseEstimator):
 
     def _time(self, t: float | None) -> float:
         return self.t_ if t is None else float(t)
+
+
+def _trace_to(study: GraphStudy, t: float) -> GraphPath:
+    """The path as far as a time, also if that lies beyond the default window."""
+    path = study.trace(stop=t)
+    if path.t[-1] < t and path.result is Result.COMPLETED:
+        path = path.extend(t)
+    if path.t[-1] < t * (1 - 1e-9):
+        warnings.warn(
+            f"`stop`={t:g} lies beyond the end of the path, t={path.t[-1]:.4g}, whose graph is used. {path.result}",
+            UserWarning,
+            stacklevel=3,
+        )
+    return path
 
 
 def _square(name: str, matrix: Any, p: int, dtype: type) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from bregpath.graphs.layouts import AbstractLayout, IsingLayout
 __all__ = ["IsingGraph"]
 
 
+@dataclass(eq=False, repr=False)
 class IsingGraph(DiscreteGraph):
     r"""Sparse Ising model of binary variables, from the empty graph on.
 
@@ -63,46 +65,13 @@ class IsingGraph(DiscreteGraph):
 
     _losses = ("composite", "mpf", "nodewise")
 
-    def __init__(
-        self,
-        loss: str = "composite",
-        *,
-        stop: str | float = "ebic",
-        gamma: float = 0.25,
-        cv: Any = 5,
-        mask: Any = None,
-        edge_weights: Any = None,
-        rule: str = "and",
-        fit_fields: bool = True,
-        coding: str = "spin",
-        kappa: float = 10.0,
-        step: float | str = "adaptive",
-        tol: float = 0.05,
-        t: Any = None,
-        t_ratio: float = 100.0,
-        n_times: int = 100,
-        max_sparsity: float | None = None,
-        saturation: float | None = 0.999,
-        screening: bool = True,
-        stars_beta: float = 0.05,
-        n_subsamples: int = 20,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        progress: bool | None = False,
-    ) -> None:
-        super().__init__(
-            stop=stop, gamma=gamma, cv=cv, mask=mask, edge_weights=edge_weights, kappa=kappa, step=step, tol=tol,
-            t=t, t_ratio=t_ratio, n_times=n_times, max_sparsity=max_sparsity, saturation=saturation,
-            screening=screening,
-            stars_beta=stars_beta, n_subsamples=n_subsamples, n_jobs=n_jobs, random_state=random_state,
-            progress=progress,
-        )  # fmt: skip
-        self.loss = loss
-        self.rule = rule
-        self.fit_fields = fit_fields
-        self.coding = coding
+    loss: str = "composite"
+    _: KW_ONLY
+    rule: str = "and"
+    fit_fields: bool = True
+    coding: str = "spin"
 
-    def _prepare(self, X: Any, w: Any) -> tuple[AbstractLayout, Array, Array]:
+    def _read(self, X: Any, w: Any) -> tuple[AbstractLayout, Array, Array]:
         if self.rule not in ("and", "or"):
             raise ValueError(f'`rule` must be "and" or "or", found {self.rule!r}.')
         if self.coding not in ("spin", "binary"):
@@ -111,13 +80,8 @@ class IsingGraph(DiscreteGraph):
         _check_binary(seen)
         coder = seen.with_pairs()
         codes = coder.encode(X)
-        weights = _validation.check_counts(w, len(codes))
-        self._coder = coder
-        self.levels_ = list(coder.levels)
         layout = IsingLayout(coder.names, coder.levels, self.loss, self.rule, bool(self.fit_fields))
-        self._warn_of_constant(layout, codes, weights)
-        return layout, codes, weights
-
+        return self._checked(layout, codes, _validation.check_counts(w, len(codes)))
 
     def _parameters(self, t: float) -> tuple[Array, Array]:
         if self.coding == "spin":

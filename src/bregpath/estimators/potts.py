@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from bregpath import _validation
@@ -14,6 +15,7 @@ from bregpath.graphs.layouts import AbstractLayout, FieldLayout
 __all__ = ["PottsGraph"]
 
 
+@dataclass(eq=False, repr=False)
 class PottsGraph(DiscreteGraph):
     r"""Sparse discrete Markov field: nodes with two or more states, a block of couplings an edge.
 
@@ -63,48 +65,14 @@ class PottsGraph(DiscreteGraph):
 
     _losses = ("composite",)
 
-    def __init__(
-        self,
-        couplings: str = "full",
-        *,
-        stop: str | float = "ebic",
-        gamma: float = 0.25,
-        cv: Any = 5,
-        mask: Any = None,
-        edge_weights: Any = None,
-        penalty: str = "group",
-        parameters: str = "symmetric",
-        min_count: int = 1,
-        loss: str = "composite",
-        kappa: float = 10.0,
-        step: float | str = "adaptive",
-        tol: float = 0.05,
-        t: Any = None,
-        t_ratio: float = 100.0,
-        n_times: int = 100,
-        max_sparsity: float | None = None,
-        saturation: float | None = 0.999,
-        screening: bool = True,
-        stars_beta: float = 0.05,
-        n_subsamples: int = 20,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        progress: bool | None = False,
-    ) -> None:
-        super().__init__(
-            stop=stop, gamma=gamma, cv=cv, mask=mask, edge_weights=edge_weights, kappa=kappa, step=step, tol=tol,
-            t=t, t_ratio=t_ratio, n_times=n_times, max_sparsity=max_sparsity, saturation=saturation,
-            screening=screening,
-            stars_beta=stars_beta, n_subsamples=n_subsamples, n_jobs=n_jobs, random_state=random_state,
-            progress=progress,
-        )  # fmt: skip
-        self.couplings = couplings
-        self.penalty = penalty
-        self.parameters = parameters
-        self.min_count = min_count
-        self.loss = loss
+    couplings: str = "full"
+    _: KW_ONLY
+    penalty: str = "group"
+    parameters: str = "symmetric"
+    min_count: int = 1
+    loss: str = "composite"
 
-    def _prepare(self, X: Any, w: Any) -> tuple[AbstractLayout, Array, Array]:
+    def _read(self, X: Any, w: Any) -> tuple[AbstractLayout, Array, Array]:
         choices = {
             "couplings": ("full", "diagonal"),
             "penalty": ("group", "group-sqrt", "l1"),
@@ -118,11 +86,8 @@ class PottsGraph(DiscreteGraph):
         coder, codes = StateCoder.learn(X, int(self.min_count), w)
         weights = _validation.check_counts(w, len(codes))
         _check_states(coder, codes, weights)
-        self._coder = coder
-        self.levels_ = list(coder.levels)
         layout = FieldLayout(coder.names, coder.levels, self.couplings, self.parameters, self.penalty)
-        self._warn_of_constant(layout, codes, weights)
-        return layout, codes, weights
+        return self._checked(layout, codes, weights)
 
 
 def _check_states(coder: StateCoder, codes: Array, w: Array) -> None:

@@ -20,6 +20,7 @@ __all__ = [
     "check_nodes",
     "collapse_rows",
     "count_states",
+    "covariance",
     "read_columns",
     "read_numbers",
 ]
@@ -231,3 +232,9 @@ def add_absent_states(codes: IntArray, w: Array, n_states: Sequence[int]) -> tup
         if len(states):
             extra[:, j] = states[turn % len(states)]
     return np.concatenate([codes, extra]), np.concatenate([w, 0.5 * most * weight / weight.sum()])
+
+
+def covariance(X: Array, w: Array, mean: Array) -> Array:
+    """Weighted covariance (1/n) about a given mean."""
+    centred = X - mean
+    return (centred * (w / w.sum())[:, None]).T @ centred

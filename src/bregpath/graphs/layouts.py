@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
-from bregpath._typing import Array, IntArray
+from bregpath._typing import Array, BoolArray, IntArray
 from bregpath.flow.problem import Problem
+from bregpath.graphs.data import add_absent_states, collapse_rows, count_states, covariance
 from bregpath.graphs.models import GaussianModel, IsingModel, PottsModel
 from bregpath.graphs.problems import all_pairs, field_ends, field_problem, gaussian_problem, ising_problem
 
-__all__ = ["LAYOUTS", "AbstractLayout", "FieldLayout", "GaussianLayout", "IsingLayout"]
+__all__ = ["LAYOUTS", "AbstractLayout", "FieldLayout", "GaussianLayout", "IsingLayout", "StateLayout"]
 
 
 @dataclass(frozen=True, eq=False)
 class AbstractLayout(ABC):
-    """Stands where the units of a regression stand: it restores parameters to what the user knows.
+    """The nodes of a graph, and all that depends on its kind.
+
+    The parameters of a path are ``alpha``, never penalised, and ``beta``, one coefficient or several a pair of nodes,
+    in the order of `pairs`. Methods take those of one time.
 
     Attributes
     ----------
@@ -29,7 +34,11 @@ class AbstractLayout(ABC):
 
     names: tuple[str, ...]
     kind: ClassVar[str]
-    y_unit: ClassVar[float] = 1.0  # time is not rescaled
+    choices: ClassVar[dict[str, tuple[Any, ...]]]  # what its options may be; the first is the default
+    array_names: ClassVar[tuple[str, ...]] = ()  # attributes that a file keeps as arrays
+    n_levels: ClassVar[tuple[float, float] | None] = None  # least and largest number of labels a node, if it has them
+    needs_variation: ClassVar[bool] = False  # whether nodes that do not vary break the model, or get no edges only
+    saturates_at_zero: ClassVar[bool] = True  # whether the deviance of a path is counted from zero
 
     @property
     def n_nodes(self) -> int:
@@ -40,50 +49,128 @@ class AbstractLayout(ABC):
     def pairs(self) -> IntArray:
         """The two nodes of every coefficient, shape (m, 2)."""
 
+    @property
+    def n_alpha(self) -> int:
+        """Number of parameters that are not penalised."""
+        return self.n_nodes
+
+    @property
+    def n_coefficients(self) -> int:
+        """Length of `pairs`, counted without making them."""
+        return self.n_nodes * (self.n_nodes - 1) // 2
+
+    # --- data ------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def varies(self, rows: Array, w: Array) -> BoolArray:
+        """Which nodes have more than one value in rows of some weight."""
+
+    def as_data(self, rows: Array, w: Array) -> Any:
+        """Rows as `problem` takes them."""
+        return rows
+
+    @abstractmethod
+    def learned_from(self, rows: Array, w: Array) -> tuple[AbstractLayout, Any, Array]:
+        """The layout of a model of some rows, and these as data and weights of `problem`, the same rows once."""
+
     @abstractmethod
     def problem(self, data: Any, w: Array, edge_weights: Array, kappa: float) -> Problem:
-        """Store x loss x penalty of some data, with the coefficients in the order of `pairs`."""
+        """Store x loss x penalty of some data."""
 
-    def restore(self, alpha: Array, columns: IntArray, beta: Array) -> tuple[Array, Array]:
-        """Parameters inside the path as those of the model."""
-        return alpha, beta
+    # --- models ----------------------------------------------------------------------------------------------
 
     @abstractmethod
     def parameters(self, alpha: Array, beta: Array) -> tuple[Array, Array]:
-        """Fields and the symmetric matrix of couplings, from all parameters of one time."""
+        """Fields and the symmetric matrix of couplings."""
 
     @abstractmethod
     def model(self, alpha: Array, beta: Array) -> Any:
-        """The graphical model at one time."""
+        """The graphical model."""
 
     @abstractmethod
     def weights(self, alpha: Array, beta: Array) -> Array:
         """One number for each pair of nodes, (p, p), zero where they are not joined."""
 
+    # --- what criteria count ---------------------------------------------------------------------------------
+
+    @property
+    def likelihood(self) -> AbstractLayout:
+        """The same coefficients with a loss that is a likelihood; this layout itself, if its loss is one."""
+        return self
+
+    @property
+    def n_sightings(self) -> int:
+        """How often the likelihood sees a coefficient: from both ends, in a sum over all nodes given the others."""
+        return 2
+
+    @property
+    def n_needed(self) -> int:
+        """How many of its coefficients an edge needs."""
+        return 1
+
+    def n_parameters(self, beta: Array, weights: Array) -> int:
+        """Number of independent coefficients of the edges."""
+        return int(np.count_nonzero(beta))
+
     def to_dict(self) -> dict[str, Any]:
-        """Everything but arrays, for a file."""
-        return {"kind": self.kind, "names": list(self.names)}
+        """Everything but labels and arrays, for a file."""
+        options = {name: getattr(self, name) for name in self.choices}
+        return {"kind": self.kind, "names": list(self.names), **options}
 
 
 @dataclass(frozen=True, eq=False)
-class IsingLayout(AbstractLayout):
-    """Spins: fields ``a_j`` and couplings ``b_jk``, or two coefficients an edge if every node had its own regression.
+class StateLayout(AbstractLayout):
+    """Nodes with states; those with one only get no edges.
 
     Attributes
     ----------
     levels : tuple of ndarray
-        The two labels of each node, that of -1 first.
+        Labels of the states of each node.
+    """
+
+    levels: tuple[Array, ...]
+
+    @property
+    def n_states(self) -> IntArray:
+        return np.array([len(labels) for labels in self.levels])
+
+    def varies(self, rows: Array, w: Array) -> BoolArray:
+        counts = count_states(rows, w, self._state_counts)
+        return np.array([np.count_nonzero(count) > 1 for count in counts])
+
+    def learned_from(self, rows: Array, w: Array) -> tuple[AbstractLayout, Any, Array]:
+        rows, w = add_absent_states(*collapse_rows(rows, w), self._state_counts)
+        return self, rows, w / w.sum()
+
+    @property
+    def _state_counts(self) -> Sequence[int]:
+        return self.n_states.tolist()
+
+
+@dataclass(frozen=True, eq=False)
+class IsingLayout(StateLayout):
+    """Spins: fields ``a_j`` and couplings ``b_jk``, or two coefficients an edge if every node had its own regression.
+
+    The first of the two labels of a node is that of -1.
+
+    Attributes
+    ----------
     loss : {"composite", "mpf", "nodewise"}
     rule : {"and", "or"}
         Whether a node-wise edge needs both of its coefficients, or one; the coupling is their mean.
     fit_fields : bool
     """
 
-    levels: tuple[Array, ...]
     loss: str = "composite"
     rule: str = "and"
     fit_fields: bool = True
     kind: ClassVar[str] = "ising"
+    n_levels: ClassVar[tuple[float, float]] = (2, 2)
+    choices: ClassVar[dict[str, tuple[Any, ...]]] = {
+        "loss": ("composite", "mpf", "nodewise"),
+        "rule": ("and", "or"),
+        "fit_fields": (True, False),
+    }
 
     @property
     def is_nodewise(self) -> bool:
@@ -94,13 +181,17 @@ class IsingLayout(AbstractLayout):
         pairs = all_pairs(self.n_nodes)
         return np.concatenate([pairs, pairs]) if self.is_nodewise else pairs
 
+    @property
+    def n_coefficients(self) -> int:
+        return super().n_coefficients * (2 if self.is_nodewise else 1)
+
     def problem(self, data: Any, w: Array, edge_weights: Array, kappa: float) -> Problem:
         return ising_problem(2.0 * data - 1.0, w, edge_weights, kappa, self.loss, self.fit_fields)
 
     def parameters(self, alpha: Array, beta: Array) -> tuple[Array, Array]:
         if self.is_nodewise:
             ends = beta.reshape(2, -1)
-            joined = np.all(ends != 0, axis=0) if self.rule == "and" else np.any(ends != 0, axis=0)
+            joined = np.count_nonzero(ends, axis=0) >= self.n_needed
             beta = np.where(joined, ends.mean(axis=0), 0.0)
         couplings = np.zeros((self.n_nodes, self.n_nodes))
         j, k = all_pairs(self.n_nodes).T
@@ -113,18 +204,26 @@ class IsingLayout(AbstractLayout):
     def weights(self, alpha: Array, beta: Array) -> Array:
         return self.parameters(alpha, beta)[1]
 
-    def to_dict(self) -> dict[str, Any]:
-        return {**super().to_dict(), "loss": self.loss, "rule": self.rule, "fit_fields": self.fit_fields}
+    @property
+    def likelihood(self) -> AbstractLayout:
+        """Minimum probability flow has none of its own; the composite one takes its place."""
+        return replace(self, loss="composite") if self.loss == "mpf" else self
+
+    @property
+    def n_sightings(self) -> int:
+        return 1 if self.is_nodewise else 2  # both coefficients of an edge are counted already
+
+    @property
+    def n_needed(self) -> int:
+        return 2 if self.is_nodewise and self.rule == "and" else 1
 
 
 @dataclass(frozen=True, eq=False)
-class FieldLayout(AbstractLayout):
+class FieldLayout(StateLayout):
     """States: fields ``a_{j;l}`` and blocks ``b_jk`` of couplings.
 
     Attributes
     ----------
-    levels : tuple of ndarray
-        Labels of the states of each node.
     couplings : {"full", "diagonal"}
         Whole blocks, or equal states only (Potts).
     parameters_are : {"symmetric", "reduced"}
@@ -132,15 +231,16 @@ class FieldLayout(AbstractLayout):
     penalty : {"group", "group-sqrt", "l1"}
     """
 
-    levels: tuple[Array, ...]
     couplings: str = "full"
     parameters_are: str = "symmetric"
     penalty: str = "group"
     kind: ClassVar[str] = "field"
-
-    @property
-    def n_states(self) -> IntArray:
-        return np.array([len(labels) for labels in self.levels])
+    n_levels: ClassVar[tuple[float, float]] = (1, np.inf)
+    choices: ClassVar[dict[str, tuple[Any, ...]]] = {
+        "couplings": ("full", "diagonal"),
+        "parameters_are": ("symmetric", "reduced"),
+        "penalty": ("group", "group-sqrt", "l1"),
+    }
 
     @cached_property
     def ends(self) -> IntArray:
@@ -150,6 +250,18 @@ class FieldLayout(AbstractLayout):
     @property
     def pairs(self) -> IntArray:
         return self.ends[:, :2]
+
+    @property
+    def n_alpha(self) -> int:
+        return int(self.n_states.sum())
+
+    @property
+    def n_coefficients(self) -> int:
+        states = self.n_states - (self.parameters_are == "reduced")
+        if self.couplings == "full":
+            return (int(states.sum()) ** 2 - int((states**2).sum())) // 2
+        ascending = np.sort(states)  # the smaller of a pair: each counts for all that follow
+        return int((ascending * np.arange(len(states) - 1, -1, -1)).sum())
 
     def problem(self, data: Any, w: Array, edge_weights: Array, kappa: float) -> Problem:
         return field_problem(data, self.n_states, w, edge_weights, kappa, self.ends, self.penalty)
@@ -168,14 +280,26 @@ class FieldLayout(AbstractLayout):
         return PottsModel(fields, couplings, self.n_states, names=self.names, levels=self.levels)
 
     def weights(self, alpha: Array, beta: Array) -> Array:
-        j, k = self.pairs.T
-        squares = np.bincount(j * self.n_nodes + k, weights=beta**2, minlength=self.n_nodes**2)
-        norms = np.sqrt(squares).reshape(self.n_nodes, self.n_nodes)
+        norms = np.sqrt(self._sums(beta**2))
         return norms + norms.T
 
-    def to_dict(self) -> dict[str, Any]:
-        options = {"couplings": self.couplings, "parameters_are": self.parameters_are, "penalty": self.penalty}
-        return {**super().to_dict(), **options}
+    def n_parameters(self, beta: Array, weights: Array) -> int:
+        """Blocks enter as a whole; one of q x r couplings has (q - 1)(r - 1) that count, the others shift fields."""
+        if self.penalty == "l1":
+            return super().n_parameters(beta, weights)
+        return int(self._block_sizes[weights != 0].sum())
+
+    @cached_property
+    def _block_sizes(self) -> IntArray:
+        """Independent coefficients of every pair j < k, zero at and below the diagonal."""
+        own = self._sums(np.ones(len(self.ends))).astype(int)
+        return np.minimum(own, np.outer(self.n_states - 1, self.n_states - 1))
+
+    def _sums(self, values: Array) -> Array:
+        """Sums of some numbers of the coefficients over each pair j < k, in a matrix (p, p)."""
+        j, k = self.pairs.T
+        sums = np.bincount(j * self.n_nodes + k, weights=values, minlength=self.n_nodes**2)
+        return sums.reshape(self.n_nodes, self.n_nodes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,29 +312,44 @@ class GaussianLayout(AbstractLayout):
         By which the variables were divided: the path runs on the correlation scale.
     mean : ndarray of shape (p,)
     loss : {"likelihood", "composite"}
+    knows_mean : bool
+        Whether the mean is given, as that of a covariance matrix is, or that of the rows from which a model is learned.
     """
 
     scale: Array
     mean: Array
     loss: str = "likelihood"
+    knows_mean: bool = False
     kind: ClassVar[str] = "gaussian"
+    choices: ClassVar[dict[str, tuple[Any, ...]]] = {"loss": ("likelihood", "composite")}
+    array_names: ClassVar[tuple[str, ...]] = ("scale", "mean")
+    needs_variation: ClassVar[bool] = True  # the precision would be infinite
+    saturates_at_zero: ClassVar[bool] = False
 
     @property
     def pairs(self) -> IntArray:
         return all_pairs(self.n_nodes)
 
+    def varies(self, rows: Array, w: Array) -> BoolArray:
+        rows = rows[w > 0]
+        if self.knows_mean:
+            return np.any(rows != self.mean, axis=0)
+        return np.ptp(rows, axis=0) > 1e-13 * np.abs(rows).max(axis=0)
+
+    def as_data(self, rows: Array, w: Array) -> Array:
+        """Their covariance matrix about the mean, in the user's units."""
+        return covariance(rows, w, self.mean)
+
+    def learned_from(self, rows: Array, w: Array) -> tuple[AbstractLayout, Any, Array]:
+        # The path of a fold knows the mean of its own rows, about which it scores others.
+        layout = self if self.knows_mean else replace(self, mean=w @ rows / w.sum())
+        return layout, layout.as_data(rows, w), w / w.sum()
+
     def problem(self, data: Any, w: Array, edge_weights: Array, kappa: float) -> Problem:
-        """``data`` is a covariance matrix in the user's units."""
         return gaussian_problem(data / np.outer(self.scale, self.scale), edge_weights, kappa, self.loss)
 
-    def restore(self, alpha: Array, columns: IntArray, beta: Array) -> tuple[Array, Array]:
-        j, k = self.pairs[columns].T
-        return alpha / self.scale**2, beta / (self.scale[j] * self.scale[k])[:, None]
-
     def parameters(self, alpha: Array, beta: Array) -> tuple[Array, Array]:
-        precision = np.diag(alpha)
-        j, k = self.pairs.T
-        precision[j, k] = precision[k, j] = beta
+        precision = self._precision(alpha, beta)
         try:
             np.linalg.cholesky(precision)
         except np.linalg.LinAlgError:  # between two steps of a coarse or thinned record
@@ -218,7 +357,14 @@ class GaussianLayout(AbstractLayout):
                 "The precision matrix is not positive definite at this time; ask for a time of `path.t`, or trace the "
                 "path with a smaller `tol` (or `step`)."
             ) from None
-        return self.mean, precision
+        return self.mean, precision / np.outer(self.scale, self.scale)
+
+    def _precision(self, alpha: Array, beta: Array) -> Array:
+        """On the correlation scale."""
+        precision = np.diag(alpha)
+        j, k = self.pairs.T
+        precision[j, k] = precision[k, j] = beta
+        return precision
 
     def model(self, alpha: Array, beta: Array) -> GaussianModel:
         mean, precision = self.parameters(alpha, beta)
@@ -226,14 +372,14 @@ class GaussianLayout(AbstractLayout):
 
     def weights(self, alpha: Array, beta: Array) -> Array:
         """Partial correlations."""
-        precision = self.parameters(alpha, beta)[1]
-        deviation = np.sqrt(np.diagonal(precision))
-        partial = -precision / np.outer(deviation, deviation)
+        deviation = np.sqrt(alpha)
+        partial = -self._precision(alpha, beta) / np.outer(deviation, deviation)
         np.fill_diagonal(partial, 0.0)
         return partial + 0.0  # no minus zeros
 
-    def to_dict(self) -> dict[str, Any]:
-        return {**super().to_dict(), "loss": self.loss}
+    @property
+    def n_sightings(self) -> int:
+        return 1 if self.loss == "likelihood" else 2
 
 
 LAYOUTS: dict[str, type[AbstractLayout]] = {cls.kind: cls for cls in (IsingLayout, FieldLayout, GaussianLayout)}

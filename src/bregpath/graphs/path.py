@@ -12,9 +12,13 @@ import numpy as np
 
 from bregpath._typing import Array, BoolArray, IntArray
 from bregpath._validation import check_time
+from bregpath.flow.stop import Result
+from bregpath.flow.trajectory import Trajectory
 from bregpath.graphs.export import edge_table, to_networkx, write_edges, write_graphml
 from bregpath.graphs.layouts import AbstractLayout
-from bregpath.path import Path, Point
+from bregpath.graphs.problems import all_pairs
+from bregpath.losses import AbstractLoss
+from bregpath.path import Complexity, Path, Point, Stats, describe
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -24,62 +28,134 @@ __all__ = ["GraphPath"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GraphPath(Path):
+class GraphPath:
     """Sparse graphs of all sizes, indexed by time ``t``, from the empty one on.
 
-    All that is said of `bregpath.Path` holds. What differs: a coefficient belongs to a pair of nodes.
+    What a `bregpath.Path` is to models of a response, with edges in place of columns.
 
     Attributes
     ----------
-    coef : ndarray of shape (n_times, p, p)
-        Weights of the edges: couplings of an Ising model, norms of blocks of a Potts model, partial correlations of a
-        Gaussian graph.
-    intercept : ndarray of shape (n_times, k)
-        Unpenalised parameters: fields, or diagonals of the precision matrix. `at` has the means of a Gaussian graph.
+    path : Path
+        The coefficients that were traced, one or several an edge.
+    layout : AbstractLayout
+        What they mean.
+    t : ndarray of shape (n_times,)
+    intercept, coef : ndarray of shape (n_times, ...)
+        Parameters of the models: ``intercept[i]`` and ``coef[i]`` are those of ``at(t[i])``. Fields and couplings, (p,)
+        and (p, p) for an Ising model, with an entry a state in place of a node for a Potts model; means and precision
+        matrices of a Gaussian graph.
+    n_edges, sparsity : ndarray of shape (n_times,)
+        Number of edges, and their share of all that are possible; `weights` tells what they weigh.
+    df : ndarray of shape (n_times,)
+        Number of non-zero coefficients.
     entry_times, exit_times : ndarray of shape (p, p)
         Exact time at which each edge first entered (``inf``: never), and last left for good (``inf``: it did not).
-    n_edges : ndarray of shape (n_times,)
+    deviance, deviance_ratio, null_deviance, loss, kappa, result, stats
+        As those of `bregpath.Path`.
 
     Examples
     --------
     >>> import bregpath
     >>> data = bregpath.datasets.make_ising_grid(3, T=1.0, n=500, seed=1)
     >>> path = bregpath.IsingGraph().fit(data.X).path_
-    >>> path.at_sparsity(0.2).coef.shape
-    (9, 9)
+    >>> path.at_sparsity(0.2).coef.shape, path.all_weights().shape
+    ((9, 9), (100, 9, 9))
     """
 
-    counts: ClassVar[str] = "coefficients"
+    path: Path
+    layout: AbstractLayout
+    counts: ClassVar[str] = "edges"  # what enters, for figures
+    value_name: ClassVar[str] = "Weight"
+    n_outputs: ClassVar[int] = 1
+    classes: ClassVar[None] = None
+
+    # --- of the coefficients ---------------------------------------------------------------------------------
 
     @property
-    def layout(self) -> AbstractLayout:
-        """What the coefficients mean."""
-        return self.units
+    def t(self) -> Array:
+        return self.path.t
+
+    @property
+    def deviance(self) -> Array:
+        return self.path.deviance
+
+    @property
+    def deviance_ratio(self) -> Array:
+        return self.path.deviance_ratio
+
+    @property
+    def null_deviance(self) -> float:
+        return self.path.null_deviance
+
+    @property
+    def df(self) -> Array:
+        return self.path.df
+
+    @property
+    def loss(self) -> AbstractLoss:
+        return self.path.loss
+
+    @property
+    def kappa(self) -> float:
+        return self.path.kappa
+
+    @property
+    def result(self) -> Result:
+        return self.path.result
+
+    @property
+    def stats(self) -> Stats:
+        return self.path.stats
+
+    @property
+    def trajectory(self) -> Trajectory:
+        return self.path.trajectory
+
+    @property
+    def event_times(self) -> Array:
+        """Times at which a coefficient enters or leaves, in order."""
+        return self.path.event_times
+
+    @property
+    def scale(self) -> Array:
+        """Of the pairs of nodes: weights have no units."""
+        return np.ones(self.layout.n_nodes * (self.layout.n_nodes - 1) // 2)
 
     # --- reading ---------------------------------------------------------------------------------------------
 
-    def _parameters(self, t: float) -> tuple[Array, Array]:
-        """All parameters at a time, one after the other."""
-        t = check_time(t)
-        alpha, columns, values = self.read(np.array([t]))
-        beta = np.zeros(self.trajectory.beta_null.shape[0])
-        beta[columns] = values[0, :, 0]
-        return alpha[0], beta
+    def _parameters(self, table: tuple[Array, IntArray, Array]) -> Iterator[tuple[Array, Array]]:
+        """All parameters, one time after the other, from what `Path.read` returned."""
+        alpha, columns, values = table
+        for own, coef in zip(alpha, values[:, :, 0], strict=True):
+            beta = np.zeros(self.path.n_features)
+            beta[columns] = coef
+            yield own, beta
+
+    def _at(self, t: float) -> tuple[Array, Array]:
+        return next(self._parameters(self.path.read(np.array([check_time(t)]))))
 
     def at(self, t: float) -> Point:
         """Fields and the matrix of couplings at any time up to the end of the path, exactly.
 
         For a Gaussian graph these are the means and the precision matrix.
         """
-        return Point(check_time(t), *self.layout.parameters(*self._parameters(t)))
+        return Point(check_time(t), *self.layout.parameters(*self._at(t)))
 
     def model(self, t: float) -> Any:
         """The graphical model at ``t``: it can be sampled from."""
-        return self.layout.model(*self._parameters(t))
+        return self.layout.model(*self._at(t))
 
     def weights(self, t: float) -> Array:
-        """Weights of the edges at ``t``, symmetric (p, p) with zeros where there is none."""
-        return self.layout.weights(*self._parameters(t))
+        """Weights of the edges at ``t``, symmetric (p, p) with zeros where there is none.
+
+        Couplings of an Ising model, norms of blocks of a Potts model, partial correlations of a Gaussian graph.
+        """
+        return self.layout.weights(*self._at(t))
+
+    def all_weights(self, times: Array | None = None) -> Array:
+        """Weights of the edges at several times, by default those of the path: shape (n_times, p, p)."""
+        table = self.path.table if times is None else self.path.read(times)
+        return np.stack([self.layout.weights(*parameters) for parameters in self._parameters(table)])
 
     def adjacency(self, t: float) -> BoolArray:
         """Which nodes are joined at ``t``."""
@@ -89,11 +165,32 @@ class GraphPath(Path):
         """Edges at ``t`` as rows (j, k), j < k."""
         return np.argwhere(np.triu(self.adjacency(t)))
 
-    def graph(self, t: float) -> nx.Graph:
-        """The graph at ``t`` with weights and signs, as networkx has it."""
-        point = self.at(t)
-        one_a_node = np.shape(point.intercept) == (self.layout.n_nodes,)
-        return to_networkx(self.weights(t), self.names, fields=point.intercept if one_a_node else None)
+    def read(self, times: Array) -> tuple[Array, IntArray, Array]:
+        """Many graphs at once: free parameters (T, k), the edges that ever were (E,), and their weights (T, E, 1).
+
+        Edges are counted as `feature_names` are, and come in the order in which they entered.
+        """
+        j, k = all_pairs(self.layout.n_nodes).T
+        entry = self.entry_times[j, k]
+        order = np.argsort(entry, kind="stable")
+        edges = order[np.isfinite(entry[order])]
+        j, k, table = j[edges], k[edges], self.path.read(times)
+        weights = [self.layout.weights(*parameters)[j, k] for parameters in self._parameters(table)]
+        return table[0], edges, np.reshape(weights, (len(times), len(edges), 1))
+
+    def deviance_of(self, rows: Array, w: Array, times: Array) -> Array:
+        """Twice the negative mean log-likelihood of some rows, codes of states or numbers, at some times.
+
+        Composite, unless the loss is the likelihood. Constants that do not depend on the model are left out.
+        """
+        layout = self.layout.likelihood
+        ones = np.ones((layout.n_nodes, layout.n_nodes))
+        problem = layout.problem(layout.as_data(rows, w), w / w.sum(), ones, self.kappa)
+        # A path that ended before stays where it ended; its record may go on for a part of a step.
+        alpha, columns, beta = self.trajectory.read(np.minimum(times, self.t[-1]))
+        block = problem.store.fetch(columns)
+        values = [problem.value(problem.predictor(block, a, b)) for a, b in zip(alpha, beta, strict=True)]
+        return problem.loss.deviance_factor * np.array(values)
 
     def time_at_sparsity(self, level: float) -> float:
         """The last time of the path before it has more than a share ``level`` of all p (p - 1) / 2 edges."""
@@ -121,44 +218,51 @@ class GraphPath(Path):
     # --- tables ----------------------------------------------------------------------------------------------
 
     @cached_property
-    def coef(self) -> Array:  # type: ignore[override]
-        return np.stack([self.layout.weights(alpha, beta) for alpha, beta in self._models])
+    def coef(self) -> Array:
+        return np.stack([self.layout.parameters(*parameters)[1] for parameters in self._parameters(self.path.table)])
 
     @cached_property
-    def intercept(self) -> Array:  # type: ignore[override]
-        return self._table[0]
+    def intercept(self) -> Array:
+        return np.stack([self.layout.parameters(*parameters)[0] for parameters in self._parameters(self.path.table)])
 
     @cached_property
-    def n_edges(self) -> Array:
-        found = [self.layout.weights(alpha, beta) for alpha, beta in self._models]
-        return np.array([np.count_nonzero(weights) // 2 for weights in found])
+    def _sizes(self) -> IntArray:
+        """Edges and their independent parameters at every time, (2, n_times)."""
+        sizes = []
+        for alpha, beta in self._parameters(self.path.table):
+            weights = self.layout.weights(alpha, beta)
+            sizes.append((np.count_nonzero(weights) // 2, self.layout.n_parameters(beta, weights)))
+        return np.array(sizes).T
 
     @property
-    def _models(self) -> Iterator[tuple[Array, Array]]:
-        """All parameters at every time of the path, one after the other."""
-        alpha, columns, values = self._table
-        for i in range(len(self.t)):
-            beta = np.zeros(self.n_features)
-            beta[columns] = values[i, :, 0]
-            yield alpha[i], beta
+    def n_edges(self) -> Array:
+        return self._sizes[0]
 
     @property
     def sparsity(self) -> Array:
-        """Share of all possible edges at every time."""
         p = self.layout.n_nodes
         return self.n_edges / (p * (p - 1) / 2)
+
+    @property
+    def has_likelihood(self) -> bool:
+        """Whether `deviance` is that of a likelihood, be it a composite one."""
+        return self.layout.likelihood is self.layout
+
+    @property
+    def complexity(self) -> Complexity:
+        """What information criteria pay for; see `bregpath.selection.information_criterion`."""
+        n_edges, parameters = self._sizes
+        return Complexity(n_edges, parameters, self.layout.n_sightings, 2.0 * np.log(self.layout.n_nodes))
 
     @cached_property
     def _edge_events(self) -> tuple[Array, IntArray, BoolArray]:
         """Time, the two nodes (j, k), and direction (True: opened) of every change of the graph, in order of time."""
-        # An edge is open while it has a coefficient; with the "and" rule of node-wise regressions, while it has both.
-        layout: Any = self.layout
-        needed = 2 if getattr(layout, "is_nodewise", False) and layout.rule == "and" else 1
-        pairs = layout.pairs
-        active = np.zeros((layout.n_nodes, layout.n_nodes), dtype=int)
+        # An edge is open while it has as many coefficients as it needs.
+        pairs, needed = self.layout.pairs, self.layout.n_needed
+        active = np.zeros((self.layout.n_nodes, self.layout.n_nodes), dtype=int)
         np.add.at(active, tuple(self._free_ends), 1)
         changes = []
-        for column, time, entered in zip(*self._events, strict=True):
+        for column, time, entered in zip(*self.path.events, strict=True):
             j, k = pairs[column]
             active[j, k] += 1 if entered else -1
             if active[j, k] == (needed if entered else needed - 1):
@@ -173,7 +277,7 @@ class GraphPath(Path):
         return self.layout.pairs[np.any(self.trajectory.beta_null != 0, axis=1)].T
 
     @cached_property
-    def entry_times(self) -> Array:  # type: ignore[override]
+    def entry_times(self) -> Array:
         out = np.full((self.layout.n_nodes, self.layout.n_nodes), np.inf)
         for time, (j, k), opened in zip(*self._edge_events, strict=True):
             if opened:
@@ -183,11 +287,16 @@ class GraphPath(Path):
         return out
 
     @cached_property
-    def exit_times(self) -> Array:  # type: ignore[override]
+    def exit_times(self) -> Array:
         out = np.full((self.layout.n_nodes, self.layout.n_nodes), np.inf)
         for time, (j, k), opened in zip(*self._edge_events, strict=True):
             out[j, k] = out[k, j] = np.inf if opened else time
         return out
+
+    def graph(self, t: float) -> nx.Graph:
+        """The graph at ``t`` with weights and signs, as networkx has it."""
+        fields = self.at(t).intercept
+        return to_networkx(self.weights(t), self.names, fields=fields if len(fields) == self.layout.n_nodes else None)
 
     def edge_table(self, t: float) -> pd.DataFrame:
         """Edges at ``t`` with weights, signs and entry times, in their order of entry (needs pandas)."""
@@ -207,20 +316,28 @@ class GraphPath(Path):
             import pandas as pd
         except ImportError:
             raise ImportError("to_frame() needs pandas: pip install pandas") from None
+        _, edges, weights = self.read(self.t)
         table = {"t": self.t, "n_edges": self.n_edges, "deviance_ratio": self.deviance_ratio}
-        for j, k in np.argwhere(np.triu(np.isfinite(self.entry_times), 1)):
-            table[f"{self.names[j]} -- {self.names[k]}"] = self.coef[:, j, k]
-        return pd.DataFrame(table)
+        names = self.feature_names
+        return pd.DataFrame(table | {names[edges[i]]: weights[:, i, 0] for i in np.argsort(edges)})
 
-    # --- data ------------------------------------------------------------------------------------------------
+    # --- going on, keeping, names and pictures ---------------------------------------------------------------
 
-    def decision_function(self, X: Any, t: float, offset: Any = None) -> Array:
+    def extend(self, t_max: float) -> GraphPath:
+        """The same path, traced on to ``t_max``; equal to having asked for more at once."""
+        return GraphPath(self.path.extend(t_max), self.layout)
+
+    def save(self, file: str | PathLike[str]) -> None:
+        """Write the path to one file, as `bregpath.Path.save` does; `bregpath.load_path` reads it."""
+        from bregpath.path_file import write_path
+
+        write_path(self.path, file, self.layout)
+
+    def predict(self, X: Any, t: float, offset: Any = None) -> Array:
         """Not defined for a graph; see `model`, and ``predict_proba`` and ``score`` of its estimator."""
         raise TypeError("A graph has no response: use model(t), or score() of its estimator.")
 
-    predict = decision_function  # type: ignore[assignment]
-
-    # --- names and pictures ----------------------------------------------------------------------------------
+    decision_function = predict
 
     @property
     def names(self) -> list[str]:
@@ -229,8 +346,15 @@ class GraphPath(Path):
 
     @property
     def feature_names(self) -> list[str]:
-        """Names of the coefficients: the pair of nodes."""
-        return [f"{self.names[j]} -- {self.names[k]}" for j, k in self.layout.pairs]
+        """The pairs of nodes, (0, 1), (0, 2), ..."""
+        names = self.layout.names
+        return [f"{names[j]} -- {names[k]}" for j, k in all_pairs(len(names))]
+
+    def plot(self, **kwargs: Any) -> Any:
+        """Draw the weights of the edges against time; see `bregpath.plots.plot_path`."""
+        from bregpath.plots import plot_path
+
+        return plot_path(self, **kwargs)
 
     def plot_graph(self, t: float, **kwargs: Any) -> Any:
         """Draw the graph at ``t``; see `bregpath.plots.plot_graph`."""
@@ -239,4 +363,4 @@ class GraphPath(Path):
         return plot_graph(self.weights(t), self.names, **kwargs)
 
     def __repr__(self) -> str:
-        return self._table_of(f"GraphPath of {self.layout.n_nodes} nodes", "Edges", self.n_edges)
+        return describe(self.path, f"GraphPath of {self.layout.n_nodes} nodes", "Edges", self.n_edges)

@@ -43,7 +43,6 @@ class _Look:
     max_width: float
 
 
-
 def plot_graph(
     weights: Any,
     names: Sequence[str] | None = None,
@@ -116,9 +115,7 @@ def plot_graph(
     legend = _legend_options(handles, width)
     foot = 1.6 * style.LABEL_SIZE * -(-len(handles) // legend["ncols"]) + 4.0 if handles else 0.0
     canvas = width, height
-    arranged = arrange(
-        np.abs(matrix), look.names, look.fields, layout, canvas, foot, node_size, label_size, seed
-    )
+    arranged = arrange(np.abs(matrix), look.names, look.fields, layout, canvas, foot, node_size, label_size, seed)
     _draw(ax, matrix, look, arranged)
     if handles:
         ax.legend(handles=handles, loc="lower center", bbox_to_anchor=(0.5, 0.0), borderaxespad=0.0, **legend)

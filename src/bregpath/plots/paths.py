@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bregpath._typing import Array, BoolArray, IntArray
+from bregpath.graphs.path import GraphPath
 from bregpath.path import Path
 from bregpath.plots import style
 
@@ -67,7 +68,7 @@ class PathCurves:
 
 
 def path_curves(
-    path: Path, xvar: str = "t", *, output: Any = None, standardized: bool = False, n_points: int = 400
+    path: Path | GraphPath, xvar: str = "t", *, output: Any = None, standardized: bool = False, n_points: int = 400
 ) -> PathCurves:
     """The curves of a path, to be drawn by any tool.
 
@@ -76,7 +77,7 @@ def path_curves(
 
     Parameters
     ----------
-    path : Path
+    path : Path or GraphPath
     xvar : {"t", "norm", "deviance"}, default "t"
         Horizontal axis: time, the l1 norm of all coefficients, or the share of the deviance explained (known
         at the times of the path, interpolated between).
@@ -106,7 +107,7 @@ def path_curves(
     t = _grid(path, n_points)
     _, columns, full = path.read(t)
     if standardized:
-        full *= path.units.scale[columns, None]
+        full *= path.scale[columns, None]
     active = np.any(full != 0, axis=2)
     coef = full[:, :, 0] if path.n_outputs == 1 else full[:, :, which] if which is not None else _norm(full)
     if xvar == "t":
@@ -123,7 +124,7 @@ def path_curves(
 
 
 def plot_path(
-    path: Path,
+    path: Path | GraphPath,
     ax: Axes | None = None,
     *,
     xvar: str = "t",
@@ -138,7 +139,7 @@ def plot_path(
 
     Parameters
     ----------
-    path : Path
+    path : Path or GraphPath
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
     xvar : {"t", "norm", "deviance"}, default "t"
@@ -205,7 +206,7 @@ def _draw(ax: Axes, curves: PathCurves, named: IntArray, styles: list[dict[str, 
         ax.plot(curves.x, shown[:, j], label=curves.names[j], linewidth=1.6, zorder=3, **look)
 
 
-def _marks(path: Path, mark: float | Mapping[str, float] | None) -> dict[str, float]:
+def _marks(path: Path | GraphPath, mark: float | Mapping[str, float] | None) -> dict[str, float]:
     """Times to mark, by the text at their lines."""
     if mark is None:
         return {}
@@ -227,17 +228,17 @@ def _largest(coef: Array, top: int) -> IntArray:
     return chosen[np.argsort(-end[chosen], kind="stable")]
 
 
-def _grid(path: Path, n_points: int) -> Array:
+def _grid(path: Path | GraphPath, n_points: int) -> Array:
     """Log-spaced times over the path and all times at which its support changes."""
     end = float(path.t[-1])
-    events = path._events[1]
+    events = path.event_times
     start = float(path.t[0]) if path.t[0] < end else min(events.min(initial=end), 0.1 * end)
     grid = np.geomspace(start, end, n_points)
     grid[0], grid[-1] = start, end  # geomspace rounds
     return np.unique(np.concatenate([grid, events[(events > start) & (events < end)]]))
 
 
-def _deviance_at(path: Path, t: Array) -> Array:
+def _deviance_at(path: Path | GraphPath, t: Array) -> Array:
     """Share of the deviance explained between the times of the path: monotone cubics in log t."""
     if len(path.t) == 1:
         return np.interp(t, [0.0, path.t[0]], [0.0, path.deviance_ratio[0]])
@@ -250,7 +251,7 @@ def _norm(full: Array) -> Array:
     return np.sqrt(np.sum(full**2, axis=2))
 
 
-def _output_index(path: Path, output: Any) -> int | None:
+def _output_index(path: Any, output: Any) -> int | None:
     """Which output a label or index means; None for the norm over all."""
     if output is None:
         return None
@@ -265,10 +266,10 @@ def _output_index(path: Path, output: Any) -> int | None:
     raise ValueError(f"`output` must be one of {known} (or its index), found {output!r}.")
 
 
-def _ylabel(path: Path, which: int | None, standardized: bool) -> str:
-    per = " per standard deviation" if standardized and (path.units.scale != 1).any() else ""
+def _ylabel(path: Any, which: int | None, standardized: bool) -> str:
+    per = " per standard deviation" if standardized and (path.scale != 1).any() else ""
     if path.n_outputs == 1:
-        return f"Coefficient{per}"
+        return f"{path.value_name}{per}"
     if which is None:
         return f"Norm of coefficients over classes{per}"
-    return f"Coefficient for class {path._output_names[which]}{per}"
+    return f"Coefficient for class {path.output_names[which]}{per}"

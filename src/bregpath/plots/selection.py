@@ -113,9 +113,8 @@ def _measure(selection: Selection) -> str:
 def _variables(selection: Selection) -> tuple[Array | None, str]:
     """Number of variables at the times of the curve: those of the path on all rows, if it is there."""
     path = selection.path
-    if path is not None and path.counts == "variables":
+    if path is not None:
         coef = path.read(np.minimum(selection.times, path.t[-1]))[2]
-        return np.count_nonzero(coef.any(axis=2), axis=1), "Number of variables"
+        return np.count_nonzero(coef.any(axis=2), axis=1), f"Number of {path.counts}"
     df = selection.curves.get("df")
-    label = "Degrees of freedom" if path is None else "Number of edges"
-    return (None, "") if df is None else (np.round(df), label)
+    return (None, "") if df is None else (np.round(df), "Degrees of freedom")

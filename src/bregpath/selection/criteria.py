@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,12 +11,17 @@ from bregpath._typing import Array
 from bregpath.path import Path
 from bregpath.selection.result import Selection
 
-__all__ = ["CRITERIA", "information_criterion"]
+if TYPE_CHECKING:
+    from bregpath.graphs.path import GraphPath
+
+__all__ = ["CRITERIA", "choose_by_criterion", "information_criterion"]
 
 CRITERIA = ("aic", "aicc", "bic", "ebic", "gic")
 
 
-def information_criterion(path: Path, kind: str = "bic", n: float | None = None, gamma: float = 0.5) -> Selection:
+def information_criterion(
+    path: Path | GraphPath, kind: str = "bic", n: float | None = None, gamma: float = 0.5
+) -> Selection:
     r"""Choose t by an information criterion.
 
     With k parameters in the model at t, p candidate coefficients and n rows,
@@ -40,9 +45,14 @@ def information_criterion(path: Path, kind: str = "bic", n: float | None = None,
     n; GIC is Fan and Tang's choice of the price of a parameter, for p that may grow exponentially with n (with
     p = 1 there is no search, and its price is zero).
 
+    A graph of p nodes with d edges of k independent parameters (those of the nodes are not counted) has in place of k
+    the number c k, and :math:`p^2` candidates. c = 1 for the likelihood (Foygel and Drton) and for node-wise
+    regressions, whose two coefficients an edge are counted both; c = 2 for a composite likelihood with one coefficient
+    an edge, because the edge is seen from both of its ends and noise gains twice as much.
+
     Parameters
     ----------
-    path : Path
+    path : Path or GraphPath
     kind : {"bic", "aic", "aicc", "ebic", "gic"}, default "bic"
     n : int
         Number of rows the path was traced on; with sample weights their sum, since weight k stands for k rows.
@@ -69,16 +79,27 @@ def information_criterion(path: Path, kind: str = "bic", n: float | None = None,
     >>> path.support(information_criterion(path, "ebic", n=100).t).tolist()
     [0, 1, 2, 3]
     """
+    if not path.has_likelihood:
+        raise ValueError(
+            f"`path` has the loss {path.loss.name!r}, which is no likelihood; its estimator chooses by the composite "
+            'likelihood of the rows: IsingGraph("mpf", stop="bic").'
+        )
+    return choose_by_criterion(path, kind, n, gamma, path.deviance)
+
+
+def choose_by_criterion(path: Path | GraphPath, kind: str, n: Any, gamma: Any, deviance: Array) -> Selection:
+    """See `information_criterion`; the deviance at the times of the path may be another than its own."""
     kind, n, gamma = _check(kind, n, gamma)
-    size = path.df + _n_intercepts(path)
-    fit = _minus_two_log_likelihood(path, n, size)
-    values = fit + size * _price(path, kind, n)
+    found, size, n_sightings, log_candidates = path.complexity
+    fit = _minus_two_log_likelihood(path, n, size, deviance)
+    price = {"aic": 2.0, "aicc": 2.0, "gic": np.log(np.log(n)) * log_candidates if kind == "gic" else 0.0}
+    values = fit + n_sightings * size * price.get(kind, np.log(n))
     if kind == "aicc":
         with np.errstate(divide="ignore"):
             spare = np.maximum(n - size - 1.0, 0.0)
             values = values + 2.0 * size * (size + 1.0) / spare
     elif kind == "ebic":
-        values = values + 2.0 * gamma * path.df * np.log(path.n_features * path.n_outputs)
+        values = values + 2.0 * gamma * found * log_candidates
     # argmin takes the first of equals, the sparsest; with infinities everywhere that is the null model.
     best = float(path.t[int(np.argmin(values))])
     name = {"aic": "AIC", "aicc": "AICc", "bic": "BIC", "ebic": f"EBIC (gamma={gamma:g})", "gic": "GIC"}[kind]
@@ -90,7 +111,7 @@ def information_criterion(path: Path, kind: str = "bic", n: float | None = None,
         times=path.t,
         mean=values,
         measure=kind,
-        curves={"df": path.df, "parameters": size, "fit": fit},
+        curves={"df": found, "parameters": size, "fit": fit},
         path=path,
     )
 
@@ -103,33 +124,17 @@ def _check(kind: Any, n: Any, gamma: Any) -> tuple[str, float, float]:
         raise ValueError(f"`n` must be the number of rows the path was traced on, found {n!r}; pass n=len(y).")
     if lowered == "gic" and not float(n) >= 3:
         raise ValueError(f'`n` must be at least 3 for kind="gic", whose price holds log(log n), found {n!r}.')
-    if not isinstance(gamma, numbers.Real) or not 0.0 <= float(gamma) <= 1.0:
+    if isinstance(gamma, bool) or not isinstance(gamma, numbers.Real) or not 0.0 <= float(gamma) <= 1.0:
         raise ValueError(f"`gamma` must be a number from 0 (BIC) to 1, found {gamma!r}.")
     return lowered, float(n), float(gamma)
 
 
-def _price(path: Path, kind: str, n: float) -> float:
-    """What one more parameter costs."""
-    if kind in ("aic", "aicc"):
-        return 2.0
-    if kind == "gic":
-        return float(np.log(np.log(n)) * np.log(path.n_features * path.n_outputs))
-    return float(np.log(n))
-
-
-def _n_intercepts(path: Path) -> int:
-    """Free intercepts: none where all are zero, and one less than classes where only differences count."""
-    if not path.intercept.any():
-        return 0
-    return max(path.n_outputs - 1, 1) if path.loss.is_classifier else path.n_outputs
-
-
-def _minus_two_log_likelihood(path: Path, n: float, size: Array) -> Array:
+def _minus_two_log_likelihood(path: Path | GraphPath, n: float, size: Array, deviance: Array) -> Array:
     if not path.loss.has_units:
-        return n * path.deviance
+        return n * deviance
     # RSS = 0 (a constant y, or an interpolating model) must not win by log 0: the floor is rounding error.
     floor = max(path.null_deviance * np.finfo(float).eps, np.finfo(float).tiny)
-    fit = n * np.log(np.maximum(path.deviance, floor))
+    fit = n * np.log(np.maximum(deviance, floor))
     # With as many parameters as rows the profiled likelihood is unbounded, whatever the truth is.
     full = size >= n
     return fit if full.all() else np.where(full, np.inf, fit)

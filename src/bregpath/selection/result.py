@@ -74,7 +74,7 @@ class Selection:
         All measures by name, in the order in which they were asked for; `by` turns to another one.
     stopped_early : bool
         Whether the curve was ended because it had clearly turned.
-    path : Path or None
+    path : Path, GraphPath or None
         The path on all rows, on which t is a point. It ends where the curve does, or later.
 
     Examples
@@ -102,7 +102,7 @@ class Selection:
     fold_scores: Array | None = None
     fold_weights: Array | None = None
     out_of_fold: Array | None = None
-    path: Path | None = None
+    path: Any = None  # Path, GraphPath or None
     folds: tuple[tuple[IntArray, IntArray], ...] = ()
     fold_paths: tuple[Path, ...] = ()
     scores: Mapping[str, ScoreCurve] = field(default_factory=dict)
