@@ -171,11 +171,21 @@ class Path:
     def decision_function(self, X: Any, t: float, offset: Any = None) -> Array:
         """Linear predictor at ``t``: shape (n,), or (n, q) for several outputs."""
         X = self.encode(X)
+        self.require_intercepts()
         point = self.at(t)
         eta = np.asarray(X @ point.coef) + point.intercept
         if offset is not None:
             eta = eta + _validation.check_offset(offset, len(eta), self.n_outputs).reshape(eta.shape)
         return eta
+
+    def require_intercepts(self) -> None:
+        """Refuse what makes sense only for a linear predictor ``X @ coef + intercept``."""
+        found = len(self.trajectory.alpha_null)
+        if found != self.n_outputs:
+            raise ValueError(
+                f"This path has {found} unpenalised parameters that are not intercepts of its {self.n_outputs} "
+                "output(s); read them with at(t).intercept and predict with the store they belong to."
+            )
 
     def predict(self, X: Any, t: float, offset: Any = None) -> Array:
         """Mean response at ``t``: values, rates, or the probability of the second class (of every class if several)."""
@@ -290,8 +300,9 @@ class Path:
         intercept = self.intercept.reshape(len(self.t), -1)
         ever = np.sort(np.array(self.trajectory.order, dtype=int))
         coef = self.coef.reshape(len(self.t), self.n_features, -1)
-        for k, label in enumerate(labels):
-            table[f"intercept{label}"] = intercept[:, k]
+        one_an_output = intercept.shape[1] == len(labels)
+        for k, alpha in enumerate(intercept.T):
+            table[f"intercept{labels[k] if one_an_output else f'[{k}]'}"] = alpha
         for j in ever:
             for k, label in enumerate(labels):
                 table[f"{self.feature_names[j]}{label}"] = coef[:, j, k]

@@ -106,6 +106,8 @@ def write_path(path: Path, file: str | PathLike[str], layout: AbstractLayout | N
         "encoder": None if path.encoder is None else path.encoder.to_dict(),
         "layout": None if layout is None else _pack_layout(layout),
     }
+    if layout is None:
+        path.require_intercepts()
     arrays: dict[str, Any] = {
         "t": path.t,
         "deviance": path.deviance,

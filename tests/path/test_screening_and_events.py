@@ -164,7 +164,8 @@ def test_undecided_columns_hold_all_crossings(penalty: str, seed: int) -> None:
     problem = Problem(DenseStore(X), as_loss("gaussian"), mirror, y, np.full(n, 1 / n), np.zeros((n, 1)), 10.0, True)
     residual = problem.residual(np.full((n, 1), y.mean()))
     t = 0.5 * first_entry(problem, -X.T @ residual)
-    dual = LazyDual(problem, t, residual, -X.T @ residual)
+    slope = -X.T @ residual
+    dual = LazyDual(problem, t * residual, residual, t * slope, slope)
     away = np.array([-6.0, *rng.uniform(-6, 2, K - 1)]) * t  # the first point lies beyond some thresholds
     noise = 0.02 * np.abs(residual).max() * rng.normal(size=(2, K, n, 1))
     steps = SimpleNamespace(R=(t + away)[:, None, None] * residual + t * noise[0], residual=residual + noise[1])

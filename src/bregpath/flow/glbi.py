@@ -12,7 +12,7 @@ from bregpath._typing import Array, IntArray
 from bregpath.flow.base import AbstractFlow, Costs, State
 from bregpath.flow.problem import Problem, null_model
 from bregpath.flow.reading import CubicOfDual, LineOfDual
-from bregpath.flow.screening import LazyDual
+from bregpath.flow.screening import begin_dual
 from bregpath.flow.working_set import WorkingSet
 
 __all__ = ["GLBI"]
@@ -64,7 +64,7 @@ class GLBI(AbstractFlow):
         near = np.any(problem.penalty.entry(1.2 * z) < 0, axis=1)
         working = WorkingSet(problem, np.flatnonzero(problem.penalty.close(near)), self.screening)
         if not working.is_whole and not at_rest:
-            working.dual = LazyDual(problem, begin, residual, slope)
+            working.dual = begin_dual(problem, begin * residual, residual, (begin * slope, slope))
         W, value = working.columns, problem.value(eta)
         knot = Knot(
             t=begin,
@@ -131,7 +131,7 @@ class GLBI(AbstractFlow):
             return state.workplace  # type: ignore[no-any-return]
         working, knot = WorkingSet(self.problem, state.columns, self.screening), state.knot
         if not working.is_whole:
-            working.dual = LazyDual.at(self.problem, knot.R, knot.residual)
+            working.dual = begin_dual(self.problem, knot.R, knot.residual)
         place = Workplace(working, self._assemble(working))
         object.__setattr__(state, "workplace", place)
         return place

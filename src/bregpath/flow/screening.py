@@ -1,7 +1,8 @@
-"""The lazy dual: proof, without touching them, that most columns stay where they are."""
+"""Proof, without touching them, that most columns stay where they are."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ from bregpath.flow.problem import Problem
 from bregpath.penalties import AbstractPenalty
 from bregpath.stores import AbstractBlock
 
-__all__ = ["Certificate", "LazyDual"]
+__all__ = ["Certificate", "Dual", "FullDual", "LazyDual", "begin_dual"]
 
 MARGIN = 1e-9  # closer than this to a threshold a bound decides nothing
 ROUNDING = 1e-13  # of squared lengths that are computed from inner products
@@ -58,43 +59,16 @@ class Recent(NamedTuple):
     owner: IntArray  # number of the reference
 
 
-class LazyDual:
-    r"""Bounds of the dual variable of all columns, each from the last time it was computed.
+class Dual(ABC):
+    """Proves that outside columns took no part in steps, or tells which did.
 
-    The dual is ``z = -X'R`` with one matrix ``R`` of the size of the predictor. With a reference ``R_ref``, a unit
-    direction ``u`` and ``x_j'u`` known, and ``a = <R - R_ref, u>``,
-
-    .. math:: |z_j + x_j'R_{ref} + a\, x_j'u| \le \lVert x_j \rVert\, \lVert R - R_{ref} - a u \rVert ,
-
-    so a column whose threshold is farther away than this is where it was: at zero. Where the bound cannot decide, the
-    column is computed. For groups the same holds with norms over the group. Norms of columns are weighted by ``w``, as
-    a `Scan` tells them, hence those of R, which is zero where ``w`` is, by ``1 / w``.
-
-    The points to be checked are combinations of the ``R`` and residuals of a block of steps. A column is computed at
-    the end of the block (two products), which becomes its new reference. Seen from there the points are close, and only
-    the few columns that are still undecided are computed at all of them. A column is read once for all of this.
+    Nothing that is kept is ever written into, so that a shallow copy goes on independently.
     """
 
-    def __init__(self, problem: Problem, t: float, residual: Array, slope: Array) -> None:
-        """Begin at a time before which the residual was constant, with the slopes of all columns at it."""
-        self._begin(problem, t * residual, residual, t * slope, slope)
-
-    @classmethod
-    def at(cls, problem: Problem, R: Array, residual: Array) -> LazyDual:
-        """Begin at any point of a path."""
-        dual = cls.__new__(cls)
-        dual._begin(problem, R, residual, *-problem.store.products(np.stack([R, residual])))
-        return dual
-
-    def _begin(self, problem: Problem, R: Array, residual: Array, z: Array, slope: Array) -> None:
+    def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self.slack = problem.penalty.slack(problem.scan)[:, None]
-        self.recent: Recent
-        root = np.sqrt(problem.w)[:, None]
-        self.row_scale = np.divide(1.0, root, out=np.zeros_like(root), where=root > 0)
-        self.products = 2 * len(slope)  # with single columns
-        self.refreshes = 1  # of all columns at once
-        self._start_over(R, residual, z, slope)
+        self.products = 0  # with single columns
+        self.refreshes = 1  # products with all columns at once
 
     def certify(self, steps: Steps, inside: IntArray) -> Certificate:
         """The certificate of a block of steps of the columns ``inside``.
@@ -133,12 +107,60 @@ class LazyDual:
         chosen[crossing[soonest]] = True
         return np.flatnonzero(self.problem.penalty.take(near.columns).close(chosen))
 
+    @abstractmethod
     def undecided(self, steps: Steps, points: Array, inside: IntArray) -> Undecided:
         """Outside columns among which all crossings are, and how far each is from its threshold at each point.
 
         The basis of the points are the R and then the residuals of the knots of a block; each row of ``points`` holds
         the coefficients of a point in it.
         """
+
+
+class FullDual(Dual):
+    """All columns at all points: one pass a block of steps, and no column is read that will not work."""
+
+    def undecided(self, steps: Steps, points: Array, inside: IntArray) -> Undecided:
+        penalty = self.problem.penalty
+        products = -self.problem.store.products(np.concatenate([steps.R, steps.residual]))
+        self.products += products.shape[0] * products.shape[1]
+        self.refreshes += 1
+        # One point after the other: at all of them at once they would take as much memory as the products.
+        dual = (np.tensordot(point, products, axes=1) for point in points)
+        distance = np.stack([np.min(penalty.entry(z), axis=1) for z in dual])
+        near = penalty.close(np.any(distance < 0, axis=0))
+        near[inside] = False
+        columns = np.flatnonzero(near)
+        return Undecided(columns, None, products[:, columns], distance[:, columns])
+
+
+class LazyDual(Dual):
+    r"""Bounds of the dual variable of all columns, each from the last time it was computed.
+
+    The dual is ``z = -X'R`` with one matrix ``R`` of the size of the predictor. With a reference ``R_ref``, a unit
+    direction ``u`` and ``x_j'u`` known, and ``a = <R - R_ref, u>``,
+
+    .. math:: |z_j + x_j'R_{ref} + a\, x_j'u| \le \lVert x_j \rVert\, \lVert R - R_{ref} - a u \rVert ,
+
+    so a column whose threshold is farther away than this is where it was: at zero. Where the bound cannot decide, the
+    column is computed. For groups the same holds with norms over the group. Norms of columns are weighted by ``w``, as
+    a `Scan` tells them, hence those of R, which is zero where ``w`` is, by ``1 / w``.
+
+    The points to be checked are combinations of the ``R`` and residuals of a block of steps. A column is computed at
+    the end of the block (two products), which becomes its new reference. Seen from there the points are close, and only
+    the few columns that are still undecided are computed at all of them. A column is read once for all of this.
+    """
+
+    def __init__(self, problem: Problem, R: Array, residual: Array, z: Array, slope: Array) -> None:
+        """Begin at a point of a path where the dual variable of all columns and its slope are known."""
+        super().__init__(problem)
+        self.slack = problem.penalty.slack(problem.scan)[:, None]
+        root = np.sqrt(problem.w)[:, None]
+        self.row_scale = np.divide(1.0, root, out=np.zeros_like(root), where=root > 0)
+        self.products = 2 * len(slope)
+        self.recent: Recent
+        self._start_over(R, residual, z, slope)
+
+    def undecided(self, steps: Steps, points: Array, inside: IntArray) -> Undecided:
         basis = np.concatenate([steps.R, steps.residual])
         view = _View(self._flat(basis), points)
         columns, block = self._not_excluded(view, inside), None
@@ -217,6 +239,14 @@ class LazyDual:
     def _products(self, block: AbstractBlock | None, columns: IntArray, rows: Array) -> Array:
         self.products += len(rows) * len(columns)
         return self.problem.store.products(rows, columns) if block is None else block.rmatvec_many(rows)
+
+
+def begin_dual(problem: Problem, R: Array, residual: Array, known: tuple[Array, Array] | None = None) -> Dual:
+    """The proofs from a point of a path on; ``known`` are z and its slope there, if they have been computed."""
+    if not problem.store.has_cheap_columns:
+        return FullDual(problem)
+    z, slope = -problem.store.products(np.stack([R, residual])) if known is None else known
+    return LazyDual(problem, R, residual, z, slope)
 
 
 class _View:

@@ -11,7 +11,7 @@ from bregpath._kernels import Steps
 from bregpath._typing import IntArray
 from bregpath.flow.gram import GramBlock
 from bregpath.flow.problem import Problem
-from bregpath.flow.screening import Certificate, LazyDual
+from bregpath.flow.screening import Certificate, Dual
 from bregpath.penalties import AbstractPenalty
 from bregpath.stores import AbstractBlock
 
@@ -42,7 +42,7 @@ class WorkingSet:
             if can_gram and GramBlock.pays(problem, self.block):
                 self.block = GramBlock(problem, self.block)  # type: ignore[arg-type]
         self.penalty: AbstractPenalty = problem.penalty.take(self.columns)
-        self.dual: LazyDual | None = None  # set at the start of a path that screens
+        self.dual: Dual | None = None  # set at the start of a path that screens
 
     def copy(self) -> WorkingSet:
         """An independent working set with the same columns."""

@@ -105,6 +105,8 @@ class AbstractStore(ABC):
     # Whether the unpenalised parameters are one intercept a column of the predictor: then the loss knows the best ones
     # where nothing else has entered, and may leave out constants that they absorb.
     has_intercepts: bool = True
+    # Whether single columns can be read at little cost; else they are asked for only once they are to work.
+    has_cheap_columns: bool = True
     # Whether products with a frozen curvature are so much cheaper than gradients that steps should linearise the loss.
     has_cheap_curvature: bool = False
 

@@ -34,6 +34,7 @@ class StandardizedStore(AbstractStore):
         self.scale = scale
         self.shape = base.shape
         self.has_intercepts = base.has_intercepts
+        self.has_cheap_columns = base.has_cheap_columns
         self.has_cheap_curvature = base.has_cheap_curvature
 
     @property
