@@ -71,7 +71,7 @@ _HOME = {
     "stability_selection": "bregpath.selection",
     "trace_path": "bregpath.trace",
 }
-_MODULES = ("datasets", "graphs", "losses", "penalties", "plots")
+_MODULES = ("datasets", "graphs", "losses", "penalties", "plots", "stores")
 
 __all__ = ["__version__", *_HOME, *_MODULES]
 

@@ -171,14 +171,14 @@ class Path:
     def decision_function(self, X: Any, t: float, offset: Any = None) -> Array:
         """Linear predictor at ``t``: shape (n,), or (n, q) for several outputs."""
         X = self.encode(X)
-        self.require_intercepts()
+        self._require_intercepts()
         point = self.at(t)
         eta = np.asarray(X @ point.coef) + point.intercept
         if offset is not None:
             eta = eta + _validation.check_offset(offset, len(eta), self.n_outputs).reshape(eta.shape)
         return eta
 
-    def require_intercepts(self) -> None:
+    def _require_intercepts(self) -> None:
         """Refuse what makes sense only for a linear predictor ``X @ coef + intercept``."""
         found = len(self.trajectory.alpha_null)
         if found != self.n_outputs:

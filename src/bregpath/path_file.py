@@ -107,7 +107,7 @@ def write_path(path: Path, file: str | PathLike[str], layout: AbstractLayout | N
         "layout": None if layout is None else _pack_layout(layout),
     }
     if layout is None:
-        path.require_intercepts()
+        path._require_intercepts()
     arrays: dict[str, Any] = {
         "t": path.t,
         "deviance": path.deviance,

@@ -44,7 +44,7 @@ class ShardedStore(AbstractStore):
         return DenseBlock(X, is_own=True)
 
 
-# [sharded]
+# [/sharded]
 
 
 def data(n: int = 200, p: int = 3000) -> tuple[np.ndarray, np.ndarray]:
@@ -130,3 +130,21 @@ def test_bad_data_and_missing_response() -> None:
     X[3, 1001] = np.nan
     with pytest.raises(ValueError, match=r"`X` contains NaN or infinity in 1 column\(s\) \(first: column 1001\)"):
         trace_path(sharded(X), y)
+
+
+def test_a_loss_that_ignores_weights_is_screened_soundly() -> None:
+    """Rows of weight 0 still pull: bounds that leave them out would miss entries."""
+
+    class Plain:
+        def value(self, eta, y, w):
+            return float(np.mean((eta - y) ** 2) / 2)
+
+        def gradient(self, eta, y, w):
+            return (eta - y) / len(y)
+
+    X, y = data(n=60, p=1200)
+    w = np.arange(60.0) % 2
+    store = sharded(X)
+    store.has_cheap_columns = True
+    options = {"loss": Plain(), "sample_weight": w, "t_ratio": 3.0, "n_times": 5}
+    assert_same_path(trace_path(store, y, **options), trace_path(X, y, screening=False, **options))

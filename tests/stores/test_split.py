@@ -44,7 +44,7 @@ class SplitStore(AbstractStore):
         return DenseBlock(self.beta_columns[:, columns])
 
 
-# [split]
+# [/split]
 
 
 def signal() -> tuple[np.ndarray, np.ndarray]:

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from bregpath import trace_path
 from bregpath._validation import check_design
-from bregpath.stores import DenseStore, SparseStore, StandardizedStore, as_store, dense
+from bregpath.stores import DenseBlock, DenseStore, SparseStore, StandardizedStore, as_store, dense
 
 N, P = 17, 9
 
@@ -141,6 +141,47 @@ def test_columns_are_converted_in_runs(monkeypatch: pytest.MonkeyPatch, rng: np.
     assert_allclose(store.scan(w).mean, X.mean(axis=0), atol=1e-12)
     assert_allclose(store.scan(w).deviation, X.std(axis=0), rtol=1e-12)
     assert_allclose(store.products(np.eye(N)[None], np.array([7, 1, 2]))[0], X.T[[7, 1, 2]], atol=1e-12)
+
+
+def test_a_wrapper_keeps_what_its_base_says() -> None:
+    class Own(DenseStore):
+        is_small, has_cheap_columns, has_intercepts, has_cheap_curvature = False, False, False, True
+
+        def n_alpha(self, n_outputs: int) -> int:
+            return 3
+
+        def spread(self, alpha: np.ndarray, eta: np.ndarray) -> np.ndarray:
+            return eta + alpha.sum()
+
+        def collect(self, residual: np.ndarray) -> np.ndarray:
+            return np.full(3, residual.sum())
+
+    store = StandardizedStore(Own(base_matrix()), np.ones(P), np.ones(P))
+    assert not (store.is_small or store.has_cheap_columns or store.has_intercepts) and store.has_cheap_curvature
+    assert store.n_alpha(1) == 3
+    assert_array_equal(store.spread(np.ones(3), np.zeros((2, 1))), np.full((2, 1), 3.0))
+    assert_array_equal(store.collect(np.ones((2, 1))), np.full(3, 2.0))
+
+
+def test_blocks_that_share_room_do_not_overwrite_each_other() -> None:
+    """Two paths may go on from the same block."""
+    X = base_matrix()
+    store = DenseStore(X)
+    first = store.fetch(np.array([0])).append(store.fetch(np.array([1])))
+    one, two = first.append(store.fetch(np.array([2]))), first.append(store.fetch(np.array([3])))
+    assert_array_equal(one.X, X[:, [0, 1, 2]])
+    assert_array_equal(two.X, X[:, [0, 1, 3]])
+    assert np.shares_memory(first.X, one.X)
+
+
+def test_a_block_is_known_to_the_core_by_its_very_class() -> None:
+    class Own(DenseBlock):
+        pass
+
+    X = base_matrix()
+    assert DenseBlock(X).kernel().name == "dense"
+    assert Own(X).kernel() is None
+    assert SparseStore(sp.csc_array(X)).fetch(np.arange(2)).kernel().name == "csc"
 
 
 # --- memory ------------------------------------------------------------------------------------------------------

@@ -243,7 +243,9 @@ class LazyDual(Dual):
 
 def begin_dual(problem: Problem, R: Array, residual: Array, known: tuple[Array, Array] | None = None) -> Dual:
     """The proofs from a point of a path on; ``known`` are z and its slope there, if they have been computed."""
-    if not problem.store.has_cheap_columns:
+    # A loss of the user's that ignores weights has residuals where they are zero, which no bound would see.
+    ignores_weights = not problem.w.all() and residual[problem.w == 0].any()
+    if ignores_weights or not problem.store.has_cheap_columns:
         return FullDual(problem)
     z, slope = -problem.store.products(np.stack([R, residual])) if known is None else known
     return LazyDual(problem, R, residual, z, slope)

@@ -18,7 +18,7 @@ class AbstractLoss(ABC):
 
     .. math:: \ell(\eta) = \sum_i w_i\, \ell_i(\eta_i; y_i), \qquad \sum_i w_i = 1.
 
-    A loss never sees the design matrix. A new loss is one file with `value` and `gradient`; the other
+    A loss never sees X. A new loss is one file with `value` and `gradient`; the other
     methods have defaults that are right before they are fast.
 
     Conventions shared by all methods: ``eta`` is ``(n,)`` (or ``(n, q)`` when ``n_outputs > 1``), ``y`` is what

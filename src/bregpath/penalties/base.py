@@ -23,8 +23,8 @@ class AbstractPenalty(ABC):
     .. math:: \beta = \kappa\, \mathrm{shrink}(z), \qquad
               \mathrm{shrink}(z) = \arg\min_b \; \tfrac12 \lVert b - z \rVert^2 + J(b)
 
-    for a penalty :math:`J` that is a weighted norm, possibly with limits. Arrays have one row a column of the
-    design and one column an output: ``(p, q)``; `shrink`, `entry` and `primal` also take ``(..., p, q)``.
+    for a penalty :math:`J` that is a weighted norm, possibly with limits. Arrays have one row a column of
+    X and one column an output: ``(p, q)``; `shrink`, `entry` and `primal` also take ``(..., p, q)``.
 
     Weights: 0 makes a coordinate free (it never was penalised and starts at its unpenalised optimum), ``inf``
     excludes it. Limits satisfy ``lower <= 0 <= upper``; a limit of 0 forbids a sign and acts inside the
@@ -89,7 +89,7 @@ class AbstractPenalty(ABC):
         return {name: getattr(self, name) for name in self.array_names}
 
     def take(self, columns: IntArray) -> Self:
-        """The same penalty on some columns of the design; whole groups only."""
+        """The same penalty on some columns; whole groups only."""
         return type(self)(**{name: array[columns] for name, array in self.arrays().items()})
 
     def close(self, columns: BoolArray) -> BoolArray:
@@ -117,7 +117,7 @@ class AbstractPenalty(ABC):
 
     @property
     def free(self) -> BoolArray:
-        """Columns of the design that are never penalised."""
+        """Columns that are never penalised."""
         return np.all(self.weights == 0, axis=1)
 
     def free_among(self, columns: IntArray) -> BoolArray:

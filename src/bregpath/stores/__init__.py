@@ -32,7 +32,14 @@ __all__ = [
 
 
 def as_store(X: Any) -> AbstractStore:
-    """A store of the data a user passes; its `AbstractStore.scan` finds numbers that are not finite."""
+    """A store of the data a user passes; its `AbstractStore.scan` finds numbers that are not finite.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp
+    >>> as_store(sp.eye_array(3)).shape
+    (3, 3)
+    """
     if isinstance(X, AbstractStore):
         return X
     X = _validation.check_design(X, finite=False)

@@ -31,6 +31,12 @@ class Scan:
     """Weighted mean and standard deviation (1/n) of every column: all that is asked of a first pass over the data.
 
     A column that holds NaN or infinity has no finite mean. Weighted norms follow: ``|x|^2 = mean^2 + deviation^2``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> scan_columns(np.array([[2.0, 3.0], [4.0, 3.0]]), np.array([0.5, 0.5])).deviation
+    array([1., 0.])
     """
 
     mean: Array  # (p,)
@@ -148,7 +154,14 @@ class AbstractStore(ABC):
 
 
 class BlockStore(AbstractStore):
-    """A store whose columns all lie in one block."""
+    """A store whose columns all lie in one block; `scan` is left to say.
+
+    Examples
+    --------
+    >>> from bregpath.stores import PrecisionStore
+    >>> issubclass(PrecisionStore, BlockStore)
+    True
+    """
 
     def __init__(self, block: AbstractBlock) -> None:
         self.block = block
@@ -180,7 +193,14 @@ def beyond_squares(mean: Array, variance: Array) -> IntArray:
 
 
 def scan_columns(X: Array, w: Array) -> Scan:
-    """The `Scan` of dense columns, for values from 1e-290 to 1e290."""
+    """The `Scan` of dense columns, for values from 1e-290 to 1e290.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> scan_columns(np.array([[2e200, 3.0], [4e200, np.nan]]), np.array([0.5, 0.5])).mean
+    array([3.e+200,     nan])
+    """
     with np.errstate(over="ignore", invalid="ignore"):  # squares, and values that are not finite
         mean = w @ X
         variance = w @ (X - mean) ** 2

@@ -69,6 +69,13 @@ class DenseBlock(AbstractBlock):
         Copied only where it is not in Fortran order.
     is_own : bool
         Whether nobody else holds the array, so that the block may change it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> DenseBlock(np.eye(2)).append(DenseBlock(np.ones((2, 1)))).X
+    array([[1., 0., 1.],
+           [0., 1., 1.]])
     """
 
     def __init__(self, X: Array, is_own: bool = False) -> None:

@@ -40,7 +40,16 @@ class SparseStore(AbstractStore):
 
 
 class SparseBlock(AbstractBlock):
-    """``(X - center) / scale`` of canonical CSC columns in float64, computed on the fly: X stays sparse."""
+    """``(X - center) / scale`` of canonical CSC columns in float64, computed on the fly: X stays sparse.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse as sp
+    >>> block = SparseBlock(sp.csc_array(np.eye(2)), center=np.array([0.5, 0.0]), scale=np.array([0.5, 1.0]))
+    >>> block.matvec(np.eye(2))
+    array([[ 1.,  0.],
+           [-1.,  1.]])
+    """
 
     def __init__(self, X: Any, center: Array, scale: Array) -> None:
         self.X = X
