@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernels.hpp"
+
 namespace bregpath {
 
 // exp(x) with a relative error below 1e-12, far less than a sampler could show. Clamped, so never 0, inf or nan.
@@ -40,7 +42,7 @@ struct SplitMix {
 // Eight independent xoshiro256++ streams that advance together.
 class Random {
    public:
-    static constexpr long kLanes = 8;
+    static constexpr Size kLanes = 8;
 
     explicit Random(SplitMix& seeds) {
         for (auto& word : s_)
@@ -48,10 +50,10 @@ class Random {
     }
 
     // Uniform numbers in the open interval (0, 1). Writes whole runs of kLanes: u has room for `count` rounded up.
-    void fill(double* u, long count) {
-        for (long i = 0; i < count; i += kLanes) {
+    void fill(double* u, Size count) {
+        for (Size i = 0; i < count; i += kLanes) {
 #pragma omp simd
-            for (long k = 0; k < kLanes; ++k) {
+            for (Size k = 0; k < kLanes; ++k) {
                 const uint64_t bits = std::rotl(s_[0][k] + s_[3][k], 23) + s_[0][k];
                 const uint64_t t = s_[1][k] << 17;
                 s_[2][k] ^= s_[0][k], s_[3][k] ^= s_[1][k], s_[1][k] ^= s_[2][k], s_[0][k] ^= s_[3][k];
@@ -69,14 +71,14 @@ class Random {
 
 // Who is next to whom: neighbours of site j are sites[starts[j]] ... sites[starts[j + 1] - 1].
 struct Graph {
-    long p;
+    Size p;
     const int64_t* colours;  // (n_colours + 1): colour c holds sites colours[c] ... colours[c + 1] - 1
-    long n_colours;
+    Size n_colours;
     const int64_t* starts;
     const int32_t* sites;
 };
 
-inline long rounded_up(long count) { return (count + Random::kLanes - 1) / Random::kLanes * Random::kLanes; }
+inline Size rounded_up(Size count) { return (count + Random::kLanes - 1) / Random::kLanes * Random::kLanes; }
 
 // P(x) ~ exp(sum_j a_j x_j / 2 + sum_{j<k} b_jk x_j x_k / 2), x in {-1, +1}: a block of chains.
 class IsingBlock {
@@ -88,7 +90,7 @@ class IsingBlock {
         const double* couplings;  // one for each entry of graph.sites
     };
 
-    IsingBlock(const Model& model, long chains, SplitMix& seeds)
+    IsingBlock(const Model& model, Size chains, SplitMix& seeds)
         : model_(model), chains_(chains), random_(seeds), state_(rounded_up(model.graph.p * chains)),
           eta_(kBuffer), uniform_(kBuffer) {
         random_.fill(state_.data(), model.graph.p * chains);
@@ -97,38 +99,38 @@ class IsingBlock {
 
     void sweep() {
         const Graph& g = model_.graph;
-        const long at_once = std::max(1L, kBuffer / chains_);
-        for (long c = 0; c < g.n_colours; ++c)
-            for (long first = g.colours[c]; first < g.colours[c + 1]; first += at_once)
-                update(first, std::min<long>(first + at_once, g.colours[c + 1]));
+        const Size at_once = std::max<Size>(1, kBuffer / chains_);
+        for (Size c = 0; c < g.n_colours; ++c)
+            for (Size first = g.colours[c]; first < g.colours[c + 1]; first += at_once)
+                update(first, std::min<Size>(first + at_once, g.colours[c + 1]));
     }
 
-    Code code(long site, long chain) const { return state_[site * chains_ + chain] > 0; }
+    Code code(Size site, Size chain) const { return state_[site * chains_ + chain] > 0; }
 
    private:
-    static constexpr long kBuffer = 1024;  // (site, chain) pairs; at least as large as a block of chains
+    static constexpr Size kBuffer = 1024;  // (site, chain) pairs; at least as large as a block of chains
 
-    void update(long first, long last) {
+    void update(Size first, Size last) {
         const Graph& g = model_.graph;
-        const long m = chains_, count = (last - first) * m;
-        for (long j = first; j < last; ++j) {
+        const Size m = chains_, count = (last - first) * m;
+        for (Size j = first; j < last; ++j) {
             double* eta = eta_.data() + (j - first) * m;
             std::fill_n(eta, m, model_.fields[j]);
             for (int64_t e = g.starts[j]; e < g.starts[j + 1]; ++e) {
                 const double b = model_.couplings[e];
                 const double* x = state_.data() + g.sites[e] * m;
-                for (long i = 0; i < m; ++i) eta[i] += b * x[i];
+                for (Size i = 0; i < m; ++i) eta[i] += b * x[i];
             }
         }
         random_.fill(uniform_.data(), count);
         const double *eta = eta_.data(), *u = uniform_.data();
         double* x = state_.data() + first * m;
         // P(x_j = 1 | rest) = 1 / (1 + exp(-eta))
-        for (long i = 0; i < count; ++i) x[i] = u[i] * (1.0 + sampler_exp(-eta[i])) < 1.0 ? 1.0 : -1.0;
+        for (Size i = 0; i < count; ++i) x[i] = u[i] * (1.0 + sampler_exp(-eta[i])) < 1.0 ? 1.0 : -1.0;
     }
 
     Model model_;
-    long chains_;
+    Size chains_;
     Random random_;
     std::vector<double> state_, eta_, uniform_;
 };
@@ -144,93 +146,93 @@ class PottsBlock {
         const double* couplings;  // (P, P), symmetric
     };
 
-    PottsBlock(const Model& model, long chains, SplitMix& seeds)
+    PottsBlock(const Model& model, Size chains, SplitMix& seeds)
         : model_(model), chains_(chains), random_(seeds), state_(model.graph.p * chains),
           uniform_(rounded_up(chains)) {
-        long most = 0;
-        for (long j = 0; j < model.graph.p; ++j) {
-            const long q = states(j);
+        Size most = 0;
+        for (Size j = 0; j < model.graph.p; ++j) {
+            const Size q = states(j);
             most = std::max(most, q);
             random_.fill(uniform_.data(), chains);
-            for (long i = 0; i < chains; ++i) state_[j * chains + i] = Code(uniform_[i] * q);
+            for (Size i = 0; i < chains; ++i) state_[j * chains + i] = Code(uniform_[i] * q);
         }
         eta_.resize(most * chains);
     }
 
     void sweep() {
-        for (long j = 0; j < model_.graph.p; ++j) update(j);
+        for (Size j = 0; j < model_.graph.p; ++j) update(j);
     }
 
-    Code code(long site, long chain) const { return state_[site * chains_ + chain]; }
+    Code code(Size site, Size chain) const { return state_[site * chains_ + chain]; }
 
    private:
-    long states(long j) const { return model_.offsets[j + 1] - model_.offsets[j]; }
+    Size states(Size j) const { return model_.offsets[j + 1] - model_.offsets[j]; }
 
-    void update(long j) {
+    void update(Size j) {
         const Graph& g = model_.graph;
-        const long q = states(j), at = model_.offsets[j], size = model_.offsets[g.p];
-        for (long i = 0; i < chains_; ++i) std::copy_n(model_.fields + at, q, eta_.data() + i * q);
+        const Size q = states(j), at = model_.offsets[j], size = model_.offsets[g.p];
+        for (Size i = 0; i < chains_; ++i) std::copy_n(model_.fields + at, q, eta_.data() + i * q);
         for (int64_t e = g.starts[j]; e < g.starts[j + 1]; ++e) {
             const Code* x = state_.data() + g.sites[e] * chains_;
             const double* block = model_.couplings + model_.offsets[g.sites[e]] * size + at;  // b_kj, row by row
-            for (long i = 0; i < chains_; ++i) {
+            for (Size i = 0; i < chains_; ++i) {
                 const double* row = block + x[i] * size;
                 double* eta = eta_.data() + i * q;
-                for (long l = 0; l < q; ++l) eta[l] += row[l];
+                for (Size l = 0; l < q; ++l) eta[l] += row[l];
             }
         }
         choose(state_.data() + j * chains_, q);
     }
 
     // x = l with probability exp(eta_l) / sum_k exp(eta_k), for every chain.
-    void choose(Code* x, long q) {
-        for (long i = 0; i < chains_; ++i) {
+    void choose(Code* x, Size q) {
+        for (Size i = 0; i < chains_; ++i) {
             double* eta = eta_.data() + i * q;
             const double largest = *std::max_element(eta, eta + q);
-            for (long l = 0; l < q; ++l) eta[l] -= largest;
+            for (Size l = 0; l < q; ++l) eta[l] -= largest;
         }
-        for (long i = 0; i < chains_ * q; ++i) eta_[i] = sampler_exp(eta_[i]);
+        for (Size i = 0; i < chains_ * q; ++i) eta_[i] = sampler_exp(eta_[i]);
         random_.fill(uniform_.data(), chains_);
-        for (long i = 0; i < chains_; ++i) {
+        for (Size i = 0; i < chains_; ++i) {
             double* weight = eta_.data() + i * q;
-            for (long l = 1; l < q; ++l) weight[l] += weight[l - 1];
+            for (Size l = 1; l < q; ++l) weight[l] += weight[l - 1];
             const double reached = uniform_[i] * weight[q - 1];
             Code state = 0;
-            for (long l = 0; l + 1 < q; ++l) state += weight[l] <= reached;
+            for (Size l = 0; l + 1 < q; ++l) state += weight[l] <= reached;
             x[i] = state;
         }
     }
 
     Model model_;
-    long chains_;
+    Size chains_;
     Random random_;
     std::vector<Code> state_;
     std::vector<double> eta_, uniform_;
 };
 
 struct Plan {
-    long n, chains, burn_in, thin;
+    Size n, chains, burn_in, thin;
     uint64_t seed;
 };
 
 // Codes of states (n, p); row d * chains + c is draw d of chain c. `pause` is called now and then.
 template <class Block, class Pause>
 void sample(const typename Block::Model& model, const Plan& plan, typename Block::Code* out, Pause pause) {
-    constexpr long kChains = 64, kPauseEvery = 1L << 25;  // chains of a block, updates between pauses
-    const long p = model.graph.p, blocks = (plan.chains + kChains - 1) / kChains;
+    constexpr Size kChains = 64, kPauseEvery = Size{1} << 25;  // chains of a block, updates between pauses
+    const Size p = model.graph.p, blocks = (plan.chains + kChains - 1) / kChains;
     SplitMix seeds{plan.seed};
-    long updates = 0;
-    for (long b = 0; b < blocks; ++b) {
-        const long first = plan.chains * b / blocks, last = plan.chains * (b + 1) / blocks;
+    Size updates = 0;
+    for (Size b = 0; b < blocks; ++b) {
+        const Size first = plan.chains * b / blocks, last = plan.chains * (b + 1) / blocks;
         Block block(model, last - first, seeds);
-        for (long row = first; row < plan.n; row += plan.chains) {
-            const long sweeps = row == first ? plan.burn_in : plan.thin;
-            for (long s = 0; s < sweeps; ++s) {
+        for (Size row = first; row < plan.n; row += plan.chains) {
+            const Size sweeps = row == first ? plan.burn_in : plan.thin;
+            for (Size s = 0; s < sweeps; ++s) {
                 block.sweep();
                 if ((updates += p * (last - first)) > kPauseEvery) updates = 0, pause();
             }
-            for (long c = 0; c < last - first && row + c < plan.n; ++c)
-                for (long j = 0; j < p; ++j) out[(row + c) * p + j] = block.code(j, c);
+            for (Size c = 0; c < last - first && row + c < plan.n; ++c)
+                for (Size j = 0; j < p; ++j) out[(row + c) * p + j] = block.code(j, c);
         }
     }
 }

@@ -14,7 +14,7 @@ namespace nb = nanobind;
 // the main thread only, so `check` speaks to the others. For little work not even the clock is read.
 class Lookout {
    public:
-    explicit Lookout(nb::callable check) : check_(std::move(check)) {}
+    explicit Lookout(nb::callable check) : check(std::move(check)) {}
 
     void operator()(double work) {
         work_ += work;
@@ -25,15 +25,16 @@ class Lookout {
         last_ = now;
         nb::gil_scoped_acquire gil;
         if (PyErr_CheckSignals() != 0) throw nb::python_error();
-        check_();
+        check();
     }
+
+    nb::object check;
 
    private:
     using Clock = std::chrono::steady_clock;
     static constexpr double kWork = 1 << 18;  // products of two numbers: a fraction of a millisecond
     static constexpr std::chrono::milliseconds kPause{50};
 
-    nb::callable check_;
     double work_ = 0;
     Clock::time_point last_ = Clock::now();
 };

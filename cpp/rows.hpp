@@ -1,148 +1,111 @@
-// What a stepper asks of the data: predictors, residuals and slopes of some columns.
+// The owner of everything of size n: data, loss, working columns, and the vectors R, residual and eta at two times, `now`
+// and `next`. Only vectors over working columns and unpenalised parameters (alpha) pass between it and the stepper.
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <vector>
 
+#include "chebyshev.hpp"
 #include "kernels.hpp"
+#include "penalty.hpp"
 
 namespace bregpath {
 
-using Index = std::vector<int>;  // columns of a working set
+// Coefficients of some columns, output after output, and alpha; or a direction in their space.
+struct Point {
+    const Index& columns;
+    const double* beta;
+    const double* alpha;
+};
 
-// Arrays over rows have `size` numbers: output after output, all rows of each. `alpha` is one number an output. Arrays
-// over columns hold those of the index only, output after output.
 class Rows {
    public:
-    Rows(const Kernels* kernels, long n, int n_alpha) : n(n), n_alpha(n_alpha), size(n * n_alpha), k_(kernels) {}
+    // d alpha / dt = -alpha_rate d loss / d alpha.
+    Rows(const Kernels* kernels, Size n, Size n_alpha, double alpha_rate)
+        : n(n), n_alpha(n_alpha), alpha_rate(alpha_rate), k_(kernels) {}
     virtual ~Rows() = default;
 
-    const long n;
-    const int n_alpha;
-    const long size;
+    const Size n, n_alpha;
+    const double alpha_rate;
+    // Called between two pieces of work with the size of one; it may throw, and so abandon an unfinished step.
+    std::function<void(double)> pause = [](double) {};
 
-    // eta = alpha + X beta, r = d loss / d eta, g = X' r; returns the loss when wanted.
-    virtual double gradient(const Index& index, const double* alpha, const double* beta, double* eta, double* r,
-                            double* g, bool want_value) = 0;
-    // eta alone.
-    virtual void predict(const Index& index, const double* alpha, const double* beta, double* eta) = 0;
-    // The loss, with eta and r, without g.
-    virtual double value(const Index& index, const double* alpha, const double* beta, double* eta, double* r) = 0;
-    // a = X' u and b = X' v.
-    virtual void dots(const Index& index, const double* u, const double* v, double* a, double* b) = 0;
-    // Products with the curvature H at eta: u = H (v0 + X v), or g = X' u and g0 = 1' u.
-    virtual void bend_at(const double* eta) = 0;
-    virtual void bend(const Index& index, const double* v0, const double* v, double* g, double* g0) = 0;
-    virtual void bend_rows(const Index& index, const double* v0, const double* v, double* u) = 0;
+    // --- the border: arrays (n, n_alpha) of Python
+    // Set `now`, a point of a path with its R and residual.
+    virtual void load(const Point& at, const double* R, const double* residual) = 0;
+    // R and residual of `now`.
+    virtual void store(double* R, double* residual) = 0;
 
-    // Sums over the rows, one an output.
-    void totals(const double* r, double* out) const { k_->totals(n, n_alpha, r, out); }
+    // --- a step from `now`, in which some columns are live; `speed` is that of their z, then that of alpha
+    // The first stage, at `first` of a step of length h.
+    virtual void begin(const Point& now, const double* speed, double h, double first) = 0;
+    // The speed at a stage, and the one after it of what is of size n.
+    virtual void stage(const Point& at, const Factors& factors, double* speed) = 0;
+    // The end of the step: `next`, its loss, and its speed.
+    virtual double arrive(const Point& end, double* speed) = 0;
+    // z, from that at `now`, and its speed of the columns that were not live; the others are the stepper's own.
+    virtual void finish(const double* z_now, double* z, double* slope) = 0;
+    // `next` becomes `now`.
+    virtual void commit() = 0;
+
+    // --- the loss and its Hessian
+    virtual double value(const Point& at) = 0;
+    // Use the Hessian at `now`, unless a frozen one is in use.
+    virtual void update_hessian() = 0;
+    // A product with the Hessian: of the columns of v, then of alpha.
+    virtual void hessian(const Point& v, double* out) = 0;
+
+    // --- linear stages: the loss is linearised in a step, with the Hessian frozen at an earlier predictor
+    virtual bool has_linear_stages() const { return false; }
+    virtual void freeze() {}                    // at `now`
+    virtual void load_frozen(const double*) {}  // (n, n_alpha) of Python
+    virtual void store_frozen(double*) const {}
 
    protected:
-    double loss_at(Data data, long rows, const double* eta, double* r);
     const Kernels* k_;
-
-   private:
-    std::vector<double> zero_, scratch_;
 };
 
-// A loss written in Python, on whole vectors: its value and residual at eta, and its curvature applied to u (in place).
+// --- regression_rows.cpp: columns of a matrix, with the same columns for every output
+
+// A loss written in Python, on whole vectors: its value and residual at eta, and its curvature there applied to u (in
+// place).
 struct UserLoss {
     std::function<double(const double* eta, double* r)> evaluate;
-    std::function<void(const double* eta, double* u)> bend;
+    std::function<void(const double* eta, double* u)> curvature;
 };
 
-// Columns of a matrix, with the same columns for every output.
-class RegressionRows final : public Rows {
-   public:
-    RegressionRows(const Kernels* kernels, const Data& data, const Columns& columns, UserLoss user);
+std::unique_ptr<Rows> regression_rows(const Kernels*, const Data&, const Columns&, double alpha_rate, UserLoss = {});
 
-    double gradient(const Index& index, const double* alpha, const double* beta, double* eta, double* r, double* g,
-                    bool want_value) override;
-    void predict(const Index& index, const double* alpha, const double* beta, double* eta) override;
-    double value(const Index& index, const double* alpha, const double* beta, double* eta, double* r) override;
-    void dots(const Index& index, const double* u, const double* v, double* a, double* b) override;
-    void bend_at(const double* eta) override;
-    void bend(const Index& index, const double* v0, const double* v, double* g, double* g0) override;
-    void bend_rows(const Index& index, const double* v0, const double* v, double* u) override;
+// --- gram_rows.cpp: squared loss with the Gram matrix of the columns
 
-    // `count` sets of coefficients: out = alpha + X beta without an offset.
-    void products(const Index& index, int count, const double* alpha, const double* beta, double* out);
-    bool has_columns() const { return columns_.dense || columns_.values; }
-    const Data& data() const { return data_; }
-
-   private:
-    Columns take(const Index& index);
-
-    Data data_;
-    Columns columns_;
-    UserLoss user_;
-    const double* eta_ = nullptr;  // where bend() bends a user's loss
-    std::vector<double> h_, u_, b_;
-    std::vector<const double*> dense_, values_;
-    std::vector<const int32_t*> rows_;
-    std::vector<long> counts_;
-    std::vector<double> center_, scale_;
+// Moments of second order are about the means; see flow/gram.py.
+struct Moments {
+    const double* matrix;  // (m, stride) of which m x m are the moments of the columns
+    Size stride;
+    const double* mean;    // (m) X'w
+    const double* target;  // (m) moments of the columns with y - offset
+    double y_mean, y_square;
 };
 
-// One regression a node, on features of the other nodes; a coefficient has a place in one or two of them.
-class GraphRows final : public Rows {
-   public:
-    struct Node {
-        int first, states;  // its outputs
-        Data data;
-    };
+// Columns without numbers: then R and the residual stay as they were loaded.
+std::unique_ptr<Rows> gram_rows(const Kernels*, const Data&, const Columns&, const Moments&, double alpha_rate);
 
-    // `source` and `target` hold `places` numbers a coefficient: a feature, and the output it acts on.
-    GraphRows(const Kernels* kernels, std::vector<Node> nodes, const Columns& features, std::vector<int> source,
-              std::vector<int> target, int places);
+// --- graph_rows.cpp: one regression a node, on features of the other nodes
 
-    double gradient(const Index& index, const double* alpha, const double* beta, double* eta, double* r, double* g,
-                    bool want_value) override;
-    void predict(const Index& index, const double* alpha, const double* beta, double* eta) override;
-    double value(const Index& index, const double* alpha, const double* beta, double* eta, double* r) override;
-    void dots(const Index& index, const double* u, const double* v, double* a, double* b) override;
-    void bend_at(const double* eta) override;
-    void bend(const Index& index, const double* v0, const double* v, double* g, double* g0) override;
-    void bend_rows(const Index& index, const double* v0, const double* v, double* u) override;
-
-   private:
-    // Where the coefficients of some columns lie in the regressions: node after node, there output after output.
-    struct Plan {
-        Index index;
-        std::vector<std::vector<int>> features;  // of each node
-        std::vector<long> start;                 // of each node
-        std::vector<long> place;                 // of each coefficient
-    };
-    // Gram matrix of the curvature at a node, of the features used since it was taken; the first is the constant.
-    struct NodeGram {
-        std::vector<int> used;
-        std::vector<double> matrix;
-        size_t room = 0;
-    };
-    // Dense features and one output a node.
-    bool has_grams() const { return features_.dense && n_alpha == int(nodes_.size()); }
-    void extend_gram(int d, const std::vector<int>& features);
-    void bend_node(int d, const Plan& plan, double v0, const double* v, double* g, double* g0);
-    Plan make_plan(const Index& index);
-    const Plan& plan_of(const Index& index);
-    void pack(const Plan& plan, const double* beta);
-    void unpack(const Plan& plan, const std::vector<double>& packed, double* out) const;
-    Columns columns_of(const std::vector<int>& features, long first_row, long rows);
-
-    std::vector<Node> nodes_;
-    Columns features_;
-    std::vector<int> source_, target_, node_of_, slot_;
-    int places_;
-    long together_;  // rows that all nodes work on before the next
-    Plan some_, all_;
-    std::vector<NodeGram> grams_;
-    std::vector<int> gram_slot_;  // of each feature at each node
-    std::vector<double> packed_, g_, part_, h_, u_, b_, ones_, weighted_, products_;
-    std::vector<const double*> pointers_, vectors_;
-    std::vector<const int32_t*> rows_;
-    std::vector<long> counts_;
-    std::vector<double> center_, scale_;
+struct Node {
+    Size first;  // of its data.q outputs
+    Data data;
 };
+
+// A coefficient has a place in one or two regressions: `source` and `target` hold `places` numbers each, a feature and
+// the output that it acts on.
+struct Places {
+    std::vector<int32_t> source, target;
+    Size places;
+};
+
+std::unique_ptr<Rows> graph_rows(const Kernels*, std::vector<Node>, const Columns& features, Places,
+                                 double alpha_rate, bool linear_stages);
 
 }  // namespace bregpath

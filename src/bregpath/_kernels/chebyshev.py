@@ -14,10 +14,11 @@ import numpy as np
 
 from bregpath._typing import Array
 
-__all__ = ["MAX_STAGES", "Stages", "longest_step", "stage_coefficients", "stages_needed"]
+__all__ = ["DAMPING", "MAX_STAGES", "STABILITY", "Stages", "longest_step", "stage_coefficients", "stages_needed"]
 
 MAX_STAGES = 500
-_DAMPING = 2.0 / 13.0
+DAMPING = 2.0 / 13.0
+STABILITY = 1.54  # step times rate over the square of the stages, less one
 
 
 class Stages(NamedTuple):
@@ -32,18 +33,18 @@ class Stages(NamedTuple):
 
 def stages_needed(step_times_rate: float) -> int:
     """Fewest stages that are stable for a step of this length times the largest decay rate."""
-    return max(2, int(np.ceil(np.sqrt(1.0 + 1.54 * step_times_rate))))
+    return max(2, int(np.ceil(np.sqrt(1.0 + STABILITY * step_times_rate))))
 
 
 def longest_step(stages: int, rate: float) -> float:
     """Longest step that is stable with this many stages."""
-    return (stages * stages - 1) / (1.54 * rate)
+    return (stages * stages - 1) / (STABILITY * rate)
 
 
 @cache
 def stage_coefficients(s: int) -> Stages:
     """Coefficients of the method with ``s`` stages."""
-    w0 = 1.0 + _DAMPING / s**2
+    w0 = 1.0 + DAMPING / s**2
     # Chebyshev polynomials T_j and their first two derivatives at w0, by the three-term recursion.
     T, dT, ddT = np.zeros(s + 1), np.zeros(s + 1), np.zeros(s + 1)
     T[:2], dT[:2] = (1.0, w0), (0.0, 1.0)

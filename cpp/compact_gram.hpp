@@ -1,0 +1,61 @@
+// A symmetric matrix over those of many items that were ever used: small and contiguous, it grows as they come.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "kernels.hpp"
+
+namespace bregpath {
+
+// Columns of `rows` numbers times `count` sets of coefficients.
+inline void multiply(const Kernels* kernels, const std::vector<Column>& columns, Size rows, Size count, const double* v,
+                     double* out) {
+    const double none[2] = {0, 0};
+    Data plain{};
+    plain.q = count;
+    kernels->predict({rows, Size(columns.size()), columns.data(), true}, plain, none, v, out);
+}
+
+class CompactGram {
+   public:
+    explicit CompactGram(Size items) : position_(items, -1) {}
+
+    const std::vector<int32_t>& used() const { return used_; }
+    Size position(Size item) const { return position_[item]; }
+
+    // Take in the items that are new; set() is to follow for them and all in use.
+    template <class Items>
+    void add(const Items& items) {
+        const Size old = Size(used_.size());
+        for (const auto item : items) {
+            if (position_[item] >= 0) continue;
+            position_[item] = int32_t(used_.size());
+            used_.push_back(int32_t(item));
+        }
+        if (Size(used_.size()) <= room_) return;
+        const Size room = Size(used_.size() + used_.size() / 2 + 8);
+        std::vector<double> larger(room * room, 0.0);
+        for (Size i = 0; i < old; ++i) std::copy_n(&matrix_[i * room_], old, &larger[i * room]);
+        matrix_.swap(larger), room_ = room;
+    }
+
+    void set(Size i, Size j, double entry) { matrix_[i * room_ + j] = matrix_[j * room_ + i] = entry; }
+
+    // The matrix times coefficients of some items, at the position of each item in use.
+    template <class Items>
+    const std::vector<double>& product(const Kernels* kernels, const Items& items, const double* v) {
+        columns_.clear(), product_.resize(used_.size());
+        for (const auto item : items) columns_.push_back({&matrix_[position_[item] * room_]});
+        multiply(kernels, columns_, Size(used_.size()), 1, v, product_.data());
+        return product_;
+    }
+
+   private:
+    std::vector<int32_t> used_, position_;
+    std::vector<double> matrix_, product_;
+    Size room_ = 0;
+    std::vector<Column> columns_;
+};
+
+}  // namespace bregpath

@@ -1,0 +1,179 @@
+// Rows that are there as vectors over n: what regressions and graphs have in common.
+#pragma once
+
+#include <cmath>
+#include <initializer_list>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "columns.hpp"
+#include "rows.hpp"
+
+namespace bregpath {
+
+class DataRows : public Rows {
+   public:
+    // m working columns with `outputs` coefficients each.
+    DataRows(const Kernels* kernels, Size n, Size n_alpha, double alpha_rate, Size m, Size outputs, bool linear_stages)
+        : Rows(kernels, n, n_alpha, alpha_rate), size_(n * n_alpha), m_(m), outputs_(outputs), linear_(linear_stages) {
+        for (auto* slot : {&now_, &next_})
+            for (auto* v : {&slot->R, &slot->residual, &slot->eta}) v->assign(size_, 0.0);
+        r_.assign(size_, 0.0);
+        products_.assign(2 * m * outputs, 0.0);
+        if (!linear_) return;
+        zero_.assign(m * outputs + n_alpha, 0.0), others_.resize(m);
+        std::iota(others_.begin(), others_.end(), Size{0});
+    }
+
+    void load(const Point& at, const double* R, const double* residual) override {
+        transpose(R, n, n_alpha, now_.R.data());
+        transpose(residual, n, n_alpha, now_.residual.data());
+        predict(at, now_.eta.data());
+    }
+
+    void store(double* R, double* residual) override {
+        transpose(now_.R.data(), n_alpha, n, R);
+        transpose(now_.residual.data(), n_alpha, n, residual);
+    }
+
+    void begin(const Point& now, const double* speed, double h, double first) override {
+        live_ = now.columns, h_ = h;
+        if (!linear_) return moving_.begin(size_, now_.R.data(), now_.residual.data(), first);
+        const Size moving = Size(live_.size()) * outputs_, all = moving + n_alpha;
+        start_.assign(now.beta, now.beta + moving), start_.insert(start_.end(), now.alpha, now.alpha + n_alpha);
+        speed_.assign(speed, speed + all), changed_.resize(all);
+        moving_.begin(all, zero_.data(), zero_.data(), 0.0);
+    }
+
+    void stage(const Point& at, const Factors& factors, double* speed) override {
+        if (!linear_) {
+            evaluate(at, r_.data(), speed, false);
+            return moving_.next(k_, factors, r_.data());
+        }
+        const Size moving = Size(live_.size()) * outputs_, all = moving + n_alpha;
+        for (Size i = 0; i < all; ++i) changed_[i] = (i < moving ? at.beta[i] : at.alpha[i - moving]) - start_[i];
+        hessian({live_, changed_.data(), &changed_[moving]}, speed);
+        for (Size i = 0; i < all; ++i) speed[i] = speed_[i] - (i < moving ? 1.0 : alpha_rate) * speed[i];
+        moving_.next(k_, factors, changed_.data());
+    }
+
+    double arrive(const Point& end, double* speed) override {
+        if (linear_) return arrive_linearly(end, speed);
+        std::swap(next_.R, moving_.stage());
+        return evaluate(end, next_.residual.data(), speed, true);
+    }
+
+    void finish(const double* z_now, double* z, double* slope) override {
+        if (!linear_) {  // else arrive() has multiplied all columns
+            others_.clear();
+            for (Size j = 0, c = 0; j < m_; ++j) {
+                if (c < Size(live_.size()) && live_[c] == j)
+                    ++c;
+                else
+                    others_.push_back(j);
+            }
+            if (others_.empty()) return;
+            for (Size i = 0; i < size_; ++i) r_[i] = next_.R[i] - now_.R[i];
+            dots(others_, {r_.data(), next_.residual.data()}, products_.data());
+        }
+        const Size k = Size(others_.size());
+        for (Size l = 0; l < outputs_; ++l)
+            for (Size c = 0; c < k; ++c) {
+                const Size i = l * m_ + others_[c];
+                z[i] = z_now[i] - products_[l * k + c];
+                slope[i] = -products_[(outputs_ + l) * k + c];
+            }
+    }
+
+    void commit() override { std::swap(now_, next_); }
+
+    double value(const Point& at) override {
+        pause(double(size_) * (at.columns.size() + 1));
+        predict(at, next_.eta.data());
+        return loss(next_.eta.data(), next_.residual.data());
+    }
+
+    void update_hessian() override {
+        if (!linear_) set_curvature(now_.eta.data());
+    }
+
+    bool has_linear_stages() const override { return linear_; }
+
+    void freeze() override {
+        frozen_ = now_.eta;
+        set_curvature(frozen_.data());
+    }
+
+    void load_frozen(const double* eta) override {
+        transpose(eta, n, n_alpha, r_.data());
+        if (r_ == frozen_) return;  // what was made of it is still valid
+        frozen_ = r_;
+        set_curvature(frozen_.data());
+    }
+
+    void store_frozen(double* eta) const override { transpose(frozen_.data(), n_alpha, n, eta); }
+
+   protected:
+    // eta = alpha + X beta + offset.
+    virtual void predict(const Point& at, double* eta) = 0;
+    // The loss, and r = d loss / d eta.
+    virtual double loss(const double* eta, double* r) = 0;
+    // eta, r and g = X' r; returns the loss when wanted.
+    virtual double gradient(const Point& at, double* eta, double* r, double* g, bool want_value) = 0;
+    // X' u for some vectors, one after the other.
+    virtual void dots(const Index& columns, std::initializer_list<const double*> vectors, double* out) = 0;
+    // Take the curvature H at eta, and u = H (alpha + X beta).
+    virtual void set_curvature(const double* eta) = 0;
+    virtual void bent_rows(const Point& v, double* u) = 0;
+
+    const Size size_;  // numbers of a vector over the rows
+
+   private:
+    double evaluate(const Point& at, double* residual, double* speed, bool want_value) {
+        const Size moving = Size(at.columns.size()) * outputs_;
+        pause(double(size_) * (at.columns.size() + 1));
+        const double value = gradient(at, next_.eta.data(), residual, speed, want_value);
+        for (Size i = 0; i < moving; ++i) speed[i] = -speed[i];
+        alpha_speed(residual, speed + moving);
+        return value;
+    }
+
+    // Exact but for R, which follows from the integrals.
+    double arrive_linearly(const Point& end, double* speed) {
+        const Size k = Size(live_.size()), moving = k * outputs_;
+        predict(end, next_.eta.data());
+        const double value = loss(next_.eta.data(), next_.residual.data());
+        if (!std::isfinite(value)) return value;
+        const double* integrals = moving_.stage().data();
+        bent_rows({live_, integrals, integrals + moving}, r_.data());
+        for (Size i = 0; i < size_; ++i) {
+            r_[i] += h_ * now_.residual[i];
+            next_.R[i] = now_.R[i] + r_[i];
+        }
+        dots(others_, {r_.data(), next_.residual.data()}, products_.data());
+        for (Size l = 0; l < outputs_; ++l)
+            for (Size c = 0; c < k; ++c) speed[l * k + c] = -products_[(outputs_ + l) * m_ + live_[c]];
+        alpha_speed(next_.residual.data(), speed + moving);
+        return value;
+    }
+
+    void alpha_speed(const double* residual, double* out) const {
+        k_->totals(n, n_alpha, residual, out);
+        for (Size l = 0; l < n_alpha; ++l) out[l] *= -alpha_rate;
+    }
+
+    struct Slot {
+        std::vector<double> R, residual, eta;
+    };
+    const Size m_, outputs_;
+    const bool linear_;
+    Slot now_, next_;
+    std::vector<double> r_, products_;  // rows; X'dR and X'r of the other columns
+    Index live_, others_;  // columns of the step; others: all of them for linear stages
+    Recursion moving_;     // R, or of linear stages the integrals of the changes of (beta, alpha) since the start
+    double h_ = 0;
+    std::vector<double> start_, speed_, changed_, zero_, frozen_;  // of linear stages
+};
+
+}  // namespace bregpath

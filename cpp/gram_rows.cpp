@@ -1,0 +1,163 @@
+// Squared loss with the Gram matrix of the columns: a gradient costs no pass over the rows. The integrals of the
+// coefficients stand for R, and the rows themselves, which may be absent, are needed at the border only.
+#include <algorithm>
+
+#include "columns.hpp"
+#include "compact_gram.hpp"
+#include "rows.hpp"
+
+namespace bregpath {
+
+namespace {
+
+class GramRows final : public Rows {
+   public:
+    GramRows(const Kernels* kernels, const Data& data, const Columns& x, const Moments& moments, double alpha_rate)
+        : Rows(kernels, x.n, 1, alpha_rate), data_(data), x_(x), moments_(moments), m_(x.k), compact_(x.k),
+          y_(data.y, data.y + x.n), integral_(m_ + 1), zero_(m_ + 1), speed_(m_ + 1), pair_(2 * m_), over_all_(2 * m_) {
+        for (Size i = 0; data.offset && i < n; ++i) y_[i] -= data.offset[i];
+    }
+
+    void load(const Point& at, const double* R, const double* residual) override {
+        R_.assign(R, R + n), residual_.assign(residual, residual + n);
+        std::fill(integral_.begin(), integral_.end(), 0.0), past_ = 0;
+        columns_ = at.columns, keep(at, now_);
+    }
+
+    void store(double* R, double* residual) override {
+        if (!x_.at) {
+            std::copy(R_.begin(), R_.end(), R), std::copy(residual_.begin(), residual_.end(), residual);
+            return;
+        }
+        // alpha + X beta, now and its integral, on all columns that took part.
+        std::vector<double> beta(m_, 0.0), eta(2 * n);
+        for (size_t c = 0; c < columns_.size(); ++c) beta[columns_[c]] = now_[c];
+        Index columns;
+        for (Size j = 0; j < m_; ++j)
+            if (integral_[j] != 0 || beta[j] != 0) columns.push_back(j);
+        const size_t k = columns.size();
+        for (size_t c = 0; c < k; ++c) pair_[c] = beta[columns[c]], pair_[k + c] = integral_[columns[c]];
+        const double alpha[2] = {now_.back(), integral_[m_]};
+        Data plain{};
+        plain.q = 2;
+        k_->predict(choice_.of(x_, columns), plain, alpha, pair_.data(), eta.data());
+        for (Size i = 0; i < n; ++i) {
+            residual[i] = data_.w[i] * (eta[i] - y_[i]);
+            R[i] = R_[i] + data_.w[i] * (eta[n + i] - y_[i] * past_);
+        }
+    }
+
+    void begin(const Point& now, const double*, double h, double first) override {
+        live_ = now.columns, h_ = h;
+        keep(now, start_);
+        step_integral_.begin(Size(start_.size()), zero_.data(), start_.data(), first);
+    }
+
+    void stage(const Point& at, const Factors& factors, double* speed) override {
+        evaluate(at, speed), keep(at, next_);
+        step_integral_.next(k_, factors, next_.data());
+    }
+
+    double arrive(const Point& end, double* speed) override {
+        keep(end, next_);
+        return evaluate(end, speed);
+    }
+
+    void finish(const double* z_now, double* z, double* slope) override {
+        const size_t k = live_.size();
+        const std::vector<double>& integral = step_integral_.stage();
+        std::copy_n(next_.begin(), k, pair_.begin()), std::copy_n(integral.begin(), k, pair_.begin() + k);
+        gram_columns_.clear();
+        for (const Size j : live_) gram_columns_.push_back({moments_.matrix + j * moments_.stride});
+        multiply(k_, gram_columns_, m_, 2, pair_.data(), over_all_.data());
+        const double u = mean_of({live_, next_.data(), &next_[k]}) - moments_.y_mean;
+        const double u_integral = mean_of({live_, integral.data(), &integral[k]}) - h_ * moments_.y_mean;
+        for (Size j = 0; j < m_; ++j) {
+            slope[j] = moments_.target[j] - u * moments_.mean[j] - over_all_[j];
+            z[j] = z_now[j] + h_ * moments_.target[j] - u_integral * moments_.mean[j] - over_all_[m_ + j];
+        }
+    }
+
+    void commit() override {
+        const std::vector<double>& integral = step_integral_.stage();
+        for (size_t c = 0; c < live_.size(); ++c) integral_[live_[c]] += integral[c];
+        integral_[m_] += integral[live_.size()];
+        past_ += h_;
+        columns_.swap(live_), now_.swap(next_);
+    }
+
+    double value(const Point& at) override { return evaluate(at, speed_.data()); }
+
+    void update_hessian() override {}
+
+    void hessian(const Point& v, double* out) override {
+        const size_t k = v.columns.size();
+        pause(double(k) * k);
+        product(v, out);
+        out[k] = mean_of(v);
+        for (size_t c = 0; c < k; ++c) out[c] += out[k] * moments_.mean[v.columns[c]];
+    }
+
+   private:
+    // The loss and minus its derivatives: G b - c + u m for the columns and u for alpha, with u the mean residual.
+    double evaluate(const Point& at, double* speed) {
+        const size_t k = at.columns.size();
+        pause(double(k) * k);
+        product(at, speed);
+        const double u = mean_of(at) - moments_.y_mean;
+        double spread = moments_.y_square;
+        for (size_t c = 0; c < k; ++c) {
+            const double target = moments_.target[at.columns[c]];
+            spread += at.beta[c] * (speed[c] - 2 * target);
+            speed[c] = target - speed[c] - u * moments_.mean[at.columns[c]];
+        }
+        speed[k] = -alpha_rate * u;
+        return 0.5 * (spread + u * u);
+    }
+
+    // G beta on the columns themselves.
+    void product(const Point& at, double* out) {
+        Size known = Size(compact_.used().size());
+        compact_.add(at.columns);
+        for (const auto& used = compact_.used(); known < Size(used.size()); ++known)
+            for (Size i = 0; i <= known; ++i)
+                compact_.set(known, i, moments_.matrix[used[known] * moments_.stride + used[i]]);
+        const std::vector<double>& product = compact_.product(k_, at.columns, at.beta);
+        for (size_t c = 0; c < at.columns.size(); ++c) out[c] = product[compact_.position(at.columns[c])];
+    }
+
+    // Mean of alpha + X beta.
+    double mean_of(const Point& at) const {
+        double mean = at.alpha[0];
+        for (size_t c = 0; c < at.columns.size(); ++c) mean += at.beta[c] * moments_.mean[at.columns[c]];
+        return mean;
+    }
+
+    static void keep(const Point& at, std::vector<double>& coefficients) {
+        coefficients.assign(at.beta, at.beta + at.columns.size()), coefficients.push_back(at.alpha[0]);
+    }
+
+    Data data_;
+    Columns x_;
+    Moments moments_;
+    Size m_;
+    CompactGram compact_;
+    ColumnChoice choice_;
+    std::vector<double> R_, residual_, y_;      // as they were loaded; y without the offset
+    double past_ = 0, h_ = 0;                   // since then; length of the step
+    Index columns_, live_;                      // of `now`; of the step
+    std::vector<double> now_, start_, next_;    // coefficients of those, then alpha
+    std::vector<double> integral_;              // of all coefficients and alpha since R was loaded
+    Recursion step_integral_;                   // of those of the step
+    std::vector<double> zero_, speed_, pair_, over_all_;
+    std::vector<Column> gram_columns_;
+};
+
+}  // namespace
+
+std::unique_ptr<Rows> gram_rows(const Kernels* kernels, const Data& data, const Columns& x, const Moments& moments,
+                                double alpha_rate) {
+    return std::make_unique<GramRows>(kernels, data, x, moments, alpha_rate);
+}
+
+}  // namespace bregpath

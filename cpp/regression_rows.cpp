@@ -1,0 +1,83 @@
+// Columns of a matrix, with the same columns for every output.
+#include <utility>
+
+#include "data_rows.hpp"
+
+namespace bregpath {
+
+namespace {
+
+class RegressionRows final : public DataRows {
+   public:
+    RegressionRows(const Kernels* kernels, const Data& data, const Columns& x, double alpha_rate, UserLoss user)
+        : DataRows(kernels, x.n, data.q, alpha_rate, x.k, data.q, false), data_(data), plain_(data), x_(x),
+          user_(std::move(user)), h_(size_), u_(size_) {
+        plain_.offset = nullptr;
+    }
+
+    void hessian(const Point& v, double* out) override {
+        pause(double(size_) * (v.columns.size() + 1));
+        double* of_alpha = out + v.columns.size() * data_.q;
+        if (!user_.curvature)
+            return k_->hessian(of(v.columns), data_, h_.data(), v.alpha, v.beta, u_.data(), out, of_alpha);
+        bent_rows(v, u_.data());
+        dots(v.columns, {u_.data()}, out);
+        k_->totals(n, n_alpha, u_.data(), of_alpha);
+    }
+
+   protected:
+    void predict(const Point& at, double* eta) override { k_->predict(of(at.columns), data_, at.alpha, at.beta, eta); }
+
+    double loss(const double* eta, double* r) override {
+        return user_.evaluate ? user_.evaluate(eta, r) : k_->loss(data_, n, eta, r);
+    }
+
+    double gradient(const Point& at, double* eta, double* r, double* g, bool want_value) override {
+        if (!user_.evaluate)
+            return k_->gradient(of(at.columns), data_, at.alpha, at.beta, eta, r, g, want_value);
+        predict(at, eta);
+        const double value = loss(eta, r);
+        dots(at.columns, {r}, g);
+        return value;
+    }
+
+    void dots(const Index& columns, std::initializer_list<const double*> vectors, double* out) override {
+        outputs_.clear();
+        for (const double* u : vectors)
+            for (Size l = 0; l < n_alpha; ++l) outputs_.push_back(u + l * n);
+        k_->dots(of(columns), outputs_.data(), Size(outputs_.size()), out);
+    }
+
+    void set_curvature(const double* eta) override {
+        eta_ = eta;
+        if (!user_.curvature) k_->curvature(data_, n, eta, h_.data());
+    }
+
+    void bent_rows(const Point& v, double* u) override {
+        k_->predict(of(v.columns), plain_, v.alpha, v.beta, u);
+        if (user_.curvature)
+            user_.curvature(eta_, u);
+        else
+            k_->apply_curvature(data_, n, h_.data(), u);
+    }
+
+   private:
+    Columns of(const Index& columns) { return choice_.of(x_, columns); }
+
+    Data data_, plain_;  // plain: without an offset
+    Columns x_;
+    UserLoss user_;
+    ColumnChoice choice_;
+    const double* eta_ = nullptr;  // where the curvature of a user's loss is taken
+    std::vector<double> h_, u_;
+    std::vector<const double*> outputs_;
+};
+
+}  // namespace
+
+std::unique_ptr<Rows> regression_rows(const Kernels* kernels, const Data& data, const Columns& x, double alpha_rate,
+                                      UserLoss user) {
+    return std::make_unique<RegressionRows>(kernels, data, x, alpha_rate, std::move(user));
+}
+
+}  // namespace bregpath
