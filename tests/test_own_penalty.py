@@ -11,6 +11,7 @@ from bregpath._typing import Array
 from bregpath.penalties import AbstractPenalty, L1Penalty
 
 
+# [elastic]
 class ElasticPenalty(AbstractPenalty):
     """``J(b) = |b| + b^2 / 2``, whose mirror map is half of soft thresholding."""
 
@@ -21,6 +22,8 @@ class ElasticPenalty(AbstractPenalty):
 
     def value(self, beta: Array) -> float:
         return float(np.sum(self.weights * np.abs(beta)) + 0.5 * np.sum(beta**2))
+
+# [/elastic]
 
 
 class SignedPenalty(L1Penalty):

@@ -20,6 +20,7 @@ from bregpath.flow.problem import null_model
 from bregpath.flow.reading import LineOfDual
 
 
+# [plain]
 class PlainEuler(AbstractFlow):
     """The paper's iteration on all columns, a line each."""
 
@@ -51,6 +52,9 @@ class PlainEuler(AbstractFlow):
         pairs = {name: np.stack([getattr(old, name), getattr(new, name)]) for name in Knot.__dataclass_fields__}
         steps = Steps(self.everything, **pairs, reach=np.array([0.0, h]), memory=lambda k: None)
         return State(new, self.everything, min(state.lowest, value)), steps
+
+
+# [/plain]
 
 
 FLOW_CLASSES = [*FLOWS.values(), PlainEuler]
