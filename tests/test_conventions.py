@@ -1,4 +1,4 @@
-"""What the tests themselves must keep to, so that each of them can fail."""
+"""What tests must keep to, so that each of them can fail; and the package, so that there is one loop over time."""
 
 from __future__ import annotations
 
@@ -63,3 +63,37 @@ def test_the_check_would_notice(line: str, text: str) -> None:
     (complaint,) = complaints(f"def test_it(patch):\n    {line}\n")
     assert text in complaint
     assert complaints("def test_it():\n    def inner():\n        return 1\n    assert inner()\n") == []
+
+
+# --- one loop over time ----------------------------------------------------------------------------------------
+
+SOURCE = TESTS.parent / "src" / "bregpath"
+# Where a `while` may stand: the loop itself, a block that is done again until it is proved, steps; what has no time.
+LOOPS = ("flow/integrate.py", "flow/glbi.py", "_kernels/", "plots/", "datasets/")
+# Where a flow is asked to advance: only in the loop.
+ADVANCES = ("flow/integrate.py", "flow/glbi.py", "_kernels/")
+
+
+def loops_over_time(text: str, name: str) -> list[str]:
+    """What a file of the package does that only the one loop over time may do."""
+    found, tree = [], ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.While) and not name.startswith(LOOPS):
+            found.append(f"{name}, line {node.lineno}: a second loop; give `integrate` another tick, or use `for`")
+        called = node.func if isinstance(node, ast.Call) else None
+        if getattr(called, "attr", "") == "advance" and not name.startswith(ADVANCES):
+            found.append(f"{name}, line {node.lineno}: a flow is advanced outside the loop")
+    return found
+
+
+@pytest.mark.skipif(not SOURCE.exists(), reason="the package is not beside its tests")
+def test_one_loop_over_time() -> None:
+    files = sorted(SOURCE.rglob("*.py"))
+    found = [loops_over_time(file.read_text(encoding="utf-8"), file.relative_to(SOURCE).as_posix()) for file in files]
+    assert len(files) > 50 and sum(found, []) == []
+
+
+def test_a_second_loop_would_be_noticed() -> None:
+    text = "def trace(flow, state, until):\n    while state.t < until:\n        state = flow.advance(state, until)\n"
+    assert len(loops_over_time(text, "selection/cross_validation.py")) == 2
+    assert loops_over_time(text, "flow/integrate.py") == []

@@ -5,26 +5,26 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
+from copy import copy
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bregpath import _frames, _interrupts, _validation
-from bregpath._kernels import Steps, UnstableStepError
+from bregpath._kernels import Steps
 from bregpath._progress import progress_bar
-from bregpath._typing import Array
+from bregpath._typing import Array, IntArray
 from bregpath.flow import FLOWS, AbstractFlow
-from bregpath.flow.base import State
-from bregpath.flow.integrate import Record, integrate
+from bregpath.flow.integrate import AbstractTrack, Record, integrate
 from bregpath.flow.problem import Problem, null_model
 from bregpath.flow.stop import Progress, Result, as_stop
 from bregpath.flow.trajectory import Trajectory
 from bregpath.path import Path, Stats, Units
 from bregpath.penalties import build_penalty
 
-__all__ = ["SATURATION", "run_path"]
+__all__ = ["SATURATION", "Assembled", "Track", "TraceOptions", "run"]
 
 # Beyond this share of the deviance coefficients only grow; glmnet stops here as well.
 SATURATION = 0.999
@@ -34,187 +34,125 @@ MIN_TOL = 1e-7
 MIN_START = 1e-6
 
 
-def run_path(
-    problem: Problem,
-    units: Units,
-    encoder: _frames.ColumnEncoder | None = None,
-    *,
-    step: float | str = "adaptive",
-    tol: float = 0.01,
-    t: Any = None,
-    t_ratio: float = 100.0,
-    n_times: int = 100,
-    stop: Any = None,
-    saturation: float | None = SATURATION,
-    screening: bool = True,
-    progress: bool | None = False,
-    flow: Any = "glbi",
-) -> Path:
-    """Trace an assembled problem; the arguments are those of `trace_path`."""
-    if step != "adaptive":
-        if isinstance(step, str):
-            raise ValueError(f'`step` must be "adaptive" or a number, found {step!r}.')
-        step = _validation.check_number("step", step) * units.y_unit
-    tol = _validation.check_number("tol", tol)
-    if tol < MIN_TOL and step == "adaptive":
-        raise ValueError(f"`tol`={tol:g} is below what rounding allows; use {MIN_TOL:g} or more.")
-    if not isinstance(n_times, int | np.integer) or n_times < 2:
-        raise ValueError(f"`n_times` must be a whole number of at least 2, found {n_times!r}.")
-    if saturation is not None:
-        saturation = _validation.check_number("saturation", saturation, at_most=1.0)
-    dynamics = _choose_flow(flow)(problem, None if step == "adaptive" else float(step), tol, bool(screening))
-    start = dynamics.start()
-    t0 = start.knot.t / units.y_unit if np.isfinite(start.knot.t) else 1.0
-    if t is None:
-        ratio = _validation.check_number("t_ratio", t_ratio, above=1.0)
-        times = t0 * np.geomspace(1.0, ratio, n_times)
-    else:
-        times = _validation.check_times(t)
-    null = _null_value(problem, start)
-    run = _Run(dynamics, start.knot.t, null, units, encoder, as_stop(stop), saturation, progress)
-    return run.trace(Record(start, run.new_trajectory(start)), times)
+@dataclass(frozen=True, eq=False)
+class TraceOptions:
+    """How paths are traced, whatever the problem: arguments of `trace_path`, checked."""
+
+    step: float | str = "adaptive"
+    tol: float = 0.01
+    t: Any = None
+    t_ratio: float = 100.0
+    n_times: int = 100
+    stop: Any = None
+    saturation: float | None = SATURATION
+    screening: bool = True
+    progress: bool | None = False
+    flow: Any = "glbi"
+
+    def __post_init__(self) -> None:
+        if self.step != "adaptive":
+            if isinstance(self.step, str):
+                raise ValueError(f'`step` must be "adaptive" or a number, found {self.step!r}.')
+            _validation.check_number("step", self.step)
+        tol = _validation.check_number("tol", self.tol)
+        if tol < MIN_TOL and self.step == "adaptive":
+            raise ValueError(f"`tol`={tol:g} is below what rounding allows; use {MIN_TOL:g} or more.")
+        if not isinstance(self.n_times, int | np.integer) or self.n_times < 2:
+            raise ValueError(f"`n_times` must be a whole number of at least 2, found {self.n_times!r}.")
+        if self.saturation is not None:
+            _validation.check_number("saturation", self.saturation, at_most=1.0)
+        if self.t is None:
+            _validation.check_number("t_ratio", self.t_ratio, above=1.0)
+        else:
+            object.__setattr__(self, "t", _validation.check_times(self.t))
+        object.__setattr__(self, "stop", as_stop(self.stop))
+        if not (isinstance(self.flow, type) and issubclass(self.flow, AbstractFlow)):
+            if not isinstance(self.flow, str) or self.flow not in FLOWS:
+                raise ValueError(f"`flow` must be one of {sorted(FLOWS)} or a class of flows, found {self.flow!r}.")
+            object.__setattr__(self, "flow", FLOWS[self.flow])
+
+    def times(self, t0: float) -> Array:
+        """The times to report, of a path that begins at ``t0``."""
+        return t0 * np.geomspace(1.0, float(self.t_ratio), self.n_times) if self.t is None else self.t
 
 
-def _choose_flow(flow: Any) -> type[AbstractFlow]:
-    if isinstance(flow, type) and issubclass(flow, AbstractFlow):
-        return flow
-    if not isinstance(flow, str) or flow not in FLOWS:
-        raise ValueError(f"`flow` must be one of {sorted(FLOWS)} or a class of flows, found {flow!r}.")
-    return FLOWS[flow]
+class Assembled(NamedTuple):
+    """A problem, and what its coefficients mean."""
 
-
-def _null_value(problem: Problem, start: State) -> float:
-    """Loss of the intercept alone, from which deviance is counted, as glmnet does."""
-    if not problem.penalty.free.any():
-        return start.knot.value
-    nothing = build_penalty("l1", *problem.beta_shape)
-    return problem.value(null_model(replace(problem, penalty=nothing)).eta)
-
-
-@dataclass(frozen=True)
-class _Run:
-    """Traces a problem and, later, traces it on."""
-
-    flow: AbstractFlow
-    t0: float  # inside; infinite where nothing ever enters
-    null: float  # loss of the null model
+    problem: Problem
     units: Units
-    encoder: _frames.ColumnEncoder | None
+    layout: Any = None  # of a graph
+
+
+class Track(AbstractTrack):
+    """The path of a problem in the making; `run` makes a Path of it, `integrate` advances several.
+
+    Parameters
+    ----------
+    assemble : callable
+        Returns what is traced. Called when the track starts, so that data are copied, and threads work, no sooner.
+    options : TraceOptions
+    encoder : ColumnEncoder, optional
+        Of the data frame, for the Path.
+    """
+
+    problem: Problem
+    units: Units
+    layout: Any
+    t0: float  # inside; infinite where nothing ever enters
     stop: Callable[[Progress], bool] | None
-    saturation: float | None
-    progress: bool | None
+    null: float  # loss of the intercept alone, from which deviance is counted, as glmnet does
 
-    @property
-    def problem(self) -> Problem:
-        return self.flow.problem
+    def __init__(
+        self,
+        assemble: Callable[[], Assembled],
+        options: TraceOptions,
+        encoder: _frames.ColumnEncoder | None = None,
+    ) -> None:
+        self.assemble = assemble
+        self.options = options
+        self.encoder = encoder
+        self.stop = as_stop(options.stop)
+        self.is_watched = options.stop is not None or options.progress is not False
 
-    def new_trajectory(self, start: State) -> Trajectory:
-        beta, free = np.zeros(self.problem.beta_shape), self.problem.penalty.free_among(start.columns)
-        beta[start.columns[free]] = self.flow.reading.at_knots(start.columns, start.knot.z)[free]
-        return Trajectory(self.flow.reading, start.knot.alpha, beta)
+    def start(self) -> None:
+        problem, self.units, self.layout = self.assemble()
+        self.unit = unit = self.units.y_unit
+        self.problem, options = problem, self.options
+        step = None if isinstance(options.step, str) else float(options.step) * unit
+        flow: AbstractFlow = options.flow(problem, step, float(options.tol), bool(options.screening))
+        state = flow.start()
+        self.t0, self.null, self.began = state.knot.t, state.knot.value, time.perf_counter()
+        at_rest = np.isinf(self.t0)
+        self.times = options.times(1.0 if at_rest else self.t0 / unit)
+        beta, free = np.zeros(problem.beta_shape), problem.penalty.free_among(state.columns)
+        beta[state.columns[free]] = flow.reading.at_knots(state.columns, state.knot.z)[free]
+        trajectory = Trajectory(flow.reading, state.knot.alpha, beta)
+        self.record = Record(state, trajectory, Result.AT_REST if at_rest else None)
+        if problem.penalty.free.any():
+            nothing = build_penalty("l1", *problem.beta_shape)
+            self.null = problem.value(null_model(replace(problem, penalty=nothing)).eta)
+        self.floor = problem.loss.saturated(problem.y, problem.w)
+        self.flow = flow
 
-    def trace(self, record: Record, times: Array, earlier: Path | None = None) -> Path:
-        """Advance to the last of ``times`` and make the Path up to there; ``earlier`` is what it continues."""
-        began = time.perf_counter()
-        result, end, record = self._integrate(record, times * self.units.y_unit)
-        if record.trajectory.is_thinned:
-            warnings.warn(
-                "The record of this path grew beyond 512 MB and was thinned: it is exact at path.t, and interpolated "
-                "at other times. Ask for fewer variables (stop=StopAtVariables(n)) or a shorter path (t_ratio).",
-                stacklevel=3,
-            )
-        if end < times[-1] * self.units.y_unit * (1 - 1e-12):
-            end /= self.units.y_unit
-            times = np.append(times[times < end], end)
-        try:
-            return self._path(record, times, earlier, result, began)
-        except KeyboardInterrupt:  # the path is there, only not yet put together; a second interrupt is not held back
-            if not (_interrupts.keeps_parts() and record.trajectory.chunks):
-                raise
-            return self._path(record, times, earlier, Result.INTERRUPTED, began)
+    def reach(self, until: float) -> None:
+        super().reach(until)
+        flow, record = self.flow, self.record
+        if flow is not None and record.result is Result.STALLED and not record.end > self.t0 * (1 + MIN_START):
+            raise _no_start(flow, self.t0 / self.unit)
 
-    def _integrate(self, record: Record, times: Array) -> tuple[Result, float, Record]:
-        """How the path ended, when, and what it has become; all times are inside ones."""
-        if np.isinf(self.t0):
-            return Result.AT_REST, times[-1], record
-        unit, start = self.units.y_unit, record.state.knot.t
-        is_watched = self.stop is not None or self.progress is not False
-        with progress_bar(self.progress, start, times[-1]) as report:
-            try:
-                verdict = _Verdict(self)
-                result, end, record = integrate(self.flow, record, times, verdict, report, is_watched)
-            except UnstableStepError as error:
-                raise error.in_units(unit) from None
-        if result is Result.STALLED and not record.state.knot.t > self.t0 * (1 + MIN_START):
-            raise _no_start(self.flow, self.t0 / unit)
-        return result, end, record
+    # --- when it ends ----------------------------------------------------------------------------------------
 
-    def _path(self, record: Record, times: Array, earlier: Path | None, result: Result, began: float) -> Path:
-        """The record as a Path at some times."""
-        (state, trajectory), unit = record, self.units.y_unit
-        stats = Stats(
-            steps=trajectory.n_steps,
-            **asdict(self.flow.costs(state)),
-            seconds=time.perf_counter() - began + (earlier.stats.seconds if earlier else 0.0),
-        )
-        scale = self.problem.loss.deviance_factor * unit**2
-        floor = self.problem.loss.saturated(self.problem.y, self.problem.w)
-        known = len(earlier.t) if earlier else 0
-        values = self.flow.values(state, *trajectory.read(times[known:] * unit))
-        if np.isinf(self.t0) and not self.problem.penalty.free.any():
-            # The share of a deviance that is mere rounding would be anything.
-            values = np.full(len(times) - known, self.null)
-        deviance = np.append(earlier.deviance if earlier else [], scale * (values - floor))
-
-        def go_on(path: Path, t_max: float) -> Path:
-            log_step = np.log(times[-1] / times[0]) / max(len(times) - 1, 1)
-            more = max(1, int(np.ceil(np.log(t_max / times[-1]) / log_step))) if log_step > 0 else 1
-            later = np.concatenate([times, np.geomspace(times[-1], t_max, more + 1)[1:]])
-            run = replace(self, stop=None) if result is Result.STOPPED else self  # the rule has had its say
-            return run.trace(record._replace(state=state.copy()), later, earlier=path)
-
-        return Path(
-            t=times,
-            deviance=deviance,
-            null_deviance=scale * (self.null - floor),
-            result=result,
-            stats=stats,
-            loss=self.problem.loss,
-            units=self.units,
-            trajectory=trajectory,
-            encoder=self.encoder,
-            _continue=go_on,
-        )
-
-
-def _no_start(dynamics: AbstractFlow, t0: float) -> ValueError:
-    if dynamics.step is not None:
-        return ValueError(f"`step` is so short that t stays at t0={t0:g}; choose a longer one.")
-    return ValueError(
-        f"The path does not get away from t0={t0:g}: no step is accurate to `tol`={dynamics.tol:g} without a rise of "
-        f"the loss. Use a larger `tol`, rescale `X`, or lower `kappa`={dynamics.problem.kappa:g}; with a loss of your "
-        "own, check that `gradient` is the derivative of `value`."
-    )
-
-
-class _Verdict:
-    """Ends a path by the user's rule, or when nothing is left to explain."""
-
-    def __init__(self, run: _Run) -> None:
-        self.run = run
-        self.floor = run.problem.loss.saturated(run.problem.y, run.problem.w)
-        self.span = run.null - self.floor
-
-    def __call__(self, record: Record, steps: Steps, n_active: Array) -> tuple[Result, float] | None:
-        ratio = 1.0 - (steps.value - self.floor) / self.span if self.span > 0 else np.zeros(len(steps) + 1)
-        share = self.run.saturation
-        limit = share if share is not None and self.run.problem.loss.can_saturate else np.inf
+    def judge(self, record: Record, steps: Steps, n_active: Array) -> tuple[Result, float] | None:
+        """End by the user's rule, or when nothing is left to explain."""
+        span, share = self.null - self.floor, self.options.saturation
+        ratio = 1.0 - (steps.value - self.floor) / span if span > 0 else np.zeros(len(steps) + 1)
+        limit = share if share is not None and self.problem.loss.can_saturate else np.inf
         saturated = np.flatnonzero(ratio[1:] >= limit) + 1
         last = int(saturated[0]) if len(saturated) else len(steps)
-        stop, read = self.run.stop, partial(self._read, steps)
+        stop, read = self.stop, partial(self._read_knot, steps)
         for k in range(1, last + 1) if stop is not None else ():
-            time_now = float(steps.t[k]) / self.run.units.y_unit
-            progress = Progress(time_now, int(n_active[k]), float(ratio[k]), partial(read, k))
+            progress = Progress(float(steps.t[k]) / self.unit, int(n_active[k]), float(ratio[k]), partial(read, k))
             if stop is not None and stop(progress):
                 if getattr(stop, "overshoots", False):
                     low, high = float(steps.t[k - 1]), float(steps.t[k])
@@ -231,20 +169,110 @@ class _Verdict:
             alpha, columns, beta = trajectory.read(np.array([middle]))
             n_active = int(np.count_nonzero(np.any(beta[0] != 0, axis=1)))
             read = partial(self._restore, alpha[0], columns, beta[0])
-            if stop(Progress(middle / self.run.units.y_unit, n_active, float(ratio), read)):
-                high = middle
-            else:
-                low = middle
+            objects = stop(Progress(middle / self.unit, n_active, float(ratio), read))
+            low, high = (low, middle) if objects else (middle, high)
         return low * (1 - 1e-13)  # on the safe side of what rounding does to times in other units
 
-    def _read(self, steps: Steps, k: int) -> tuple[Array, Array]:
+    def _read_knot(self, steps: Steps, k: int) -> tuple[Array, Array]:
         """Intercept and coefficients at a knot, as the user knows them."""
-        beta = self.run.flow.reading.at_knots(steps.columns, steps.z[k])
+        beta = self.record.trajectory.reading.at_knots(steps.columns, steps.z[k])
         return self._restore(steps.alpha[k], steps.columns, beta)
 
     def _restore(self, alpha: Array, columns: Array, beta: Array) -> tuple[Array, Array]:
-        problem = self.run.problem
-        intercept, values = self.run.units.restore(alpha, columns, beta)
-        coef = np.zeros(problem.beta_shape)
+        intercept, values = self.units.restore(alpha, columns, beta)
+        coef = np.zeros(self.problem.beta_shape)
         coef[columns] = values
-        return (intercept[0], coef[:, 0]) if problem.n_alpha == 1 else (intercept, coef)
+        return (intercept[0], coef[:, 0]) if self.problem.n_alpha == 1 else (intercept, coef)
+
+    # --- reading ---------------------------------------------------------------------------------------------
+
+    def read(self, times: Array) -> tuple[Array, IntArray, Array]:
+        """As of `bregpath.flow.trajectory.Trajectory`; a path that ended before stays where it ended."""
+        return self.record.trajectory.read(np.minimum(times * self.unit, self.record.end))
+
+    def reached(self, times: Array, end: float = np.inf) -> Array:
+        """Some times up to the end of the path, which is the last of them where it comes before."""
+        end = min(end, self.record.end)
+        if not end < times[-1] * self.unit * (1 - 1e-12):
+            return times
+        end /= self.unit
+        return np.append(times[times < end], end)
+
+    def release(self) -> None:
+        """Forget the data, of which there may be a copy: what was traced can be read, but does not go on."""
+        self.record = self.record._replace(state=None)  # type: ignore[arg-type]
+        del self.flow, self.problem, self.assemble
+
+    def path(self, times: Array, earlier: Path | None = None, interrupted: bool = False) -> Path:
+        """What has been traced, up to the last of some times, as a Path; ``earlier`` is what it continues."""
+        assert self.flow is not None
+        record, flow, unit, problem = self.record, self.flow, self.unit, self.problem
+        if record.trajectory.is_thinned:
+            warnings.warn(
+                "The record of this path grew beyond 512 MB and was thinned: it is exact at path.t, and interpolated "
+                "at other times. Ask for fewer variables (stop=StopAtVariables(n)) or a shorter path (t_ratio).",
+                stacklevel=4,
+            )
+        result = Result.INTERRUPTED if interrupted else record.result or Result.COMPLETED
+        times = self.reached(times, record.trajectory.end if interrupted else np.inf)
+        scale, known = problem.loss.deviance_factor * unit**2, len(earlier.t) if earlier else 0
+        values = flow.values(record.state, *record.trajectory.read(times[known:] * unit))
+        if np.isinf(self.t0) and not problem.penalty.free.any():
+            # The share of a deviance that is mere rounding would be anything.
+            values = np.full(len(times) - known, self.null)
+        return Path(
+            t=times,
+            deviance=np.append(earlier.deviance if earlier else [], scale * (values - self.floor)),
+            null_deviance=scale * (self.null - self.floor),
+            result=result,
+            stats=Stats(
+                steps=record.trajectory.n_steps,
+                **asdict(flow.costs(record.state)),
+                seconds=time.perf_counter() - self.began + (earlier.stats.seconds if earlier else 0.0),
+            ),
+            loss=problem.loss,
+            units=self.units,
+            trajectory=record.trajectory,
+            encoder=self.encoder,
+            _continue=partial(self._go_on, record),
+        )
+
+    def _go_on(self, record: Record, path: Path, t_max: float) -> Path:
+        """Trace a path on, from the record that was made into it."""
+        times, track = path.t, copy(self)
+        log_step = np.log(times[-1] / times[0]) / max(len(times) - 1, 1)
+        more = max(1, int(np.ceil(np.log(t_max / times[-1]) / log_step))) if log_step > 0 else 1
+        track.times = np.concatenate([times, np.geomspace(times[-1], t_max, more + 1)[1:]])
+        track.began = time.perf_counter()
+        if record.result is Result.STOPPED:  # the rule has had its say
+            track.stop = None
+        if record.result is not Result.AT_REST:
+            record = record._replace(result=None, end=np.inf)
+        track.record = record._replace(state=record.state.copy())
+        return run(track, path)
+
+
+def run(track: Track, earlier: Path | None = None) -> Path:
+    """Trace a track to the last of its times; Ctrl-C leaves a Path as far as it is valid."""
+    if track.flow is None:
+        track.start()
+    end = float(track.times[-1])
+    last = end * track.unit
+    try:
+        with progress_bar(track.options.progress, min(track.record.state.knot.t, last), last) as track.report:
+            integrate([track], [end])
+        return track.path(track.times, earlier)
+    except KeyboardInterrupt:  # a second interrupt is not held back
+        if not (_interrupts.keeps_parts() and track.record.trajectory.chunks):
+            raise
+        return track.path(track.times, earlier, interrupted=True)
+
+
+def _no_start(flow: AbstractFlow, t0: float) -> ValueError:
+    if flow.step is not None:
+        return ValueError(f"`step` is so short that t stays at t0={t0:g}; choose a longer one.")
+    return ValueError(
+        f"The path does not get away from t0={t0:g}: no step is accurate to `tol`={flow.tol:g} without a rise of "
+        f"the loss. Use a larger `tol`, rescale `X`, or lower `kappa`={flow.problem.kappa:g}; with a loss of your "
+        "own, check that `gradient` is the derivative of `value`."
+    )

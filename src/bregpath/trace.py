@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from bregpath import _frames, _validation
-from bregpath._typing import Array
-from bregpath.flow.problem import Problem
-from bregpath.losses import AbstractLoss, as_loss
-from bregpath.path import Path, Units
-from bregpath.penalties import AbstractPenalty, build_penalty
-from bregpath.run import SATURATION, run_path
-from bregpath.stores import AbstractStore, Scan, StandardizedStore, as_store
+from bregpath.path import Path
+from bregpath.regression import Regression
+from bregpath.run import SATURATION, run
 
 __all__ = ["trace_path"]
 
@@ -115,99 +107,10 @@ def trace_path(
     >>> path.support(3 * path.t[0]).tolist()
     [0, 1, 2, 3]
     """
-    problem, units, encoder = _build_problem(
-        X, y, loss, penalty, groups, penalty_factor, lower, upper,
-        kappa, sample_weight, offset, fit_intercept, standardize,
+    study = Regression.read(
+        X, y, loss=loss, penalty=penalty, groups=groups, penalty_factor=penalty_factor, lower=lower, upper=upper,
+        kappa=kappa, sample_weight=sample_weight, offset=offset, fit_intercept=fit_intercept, standardize=standardize,
+        flow=flow, step=step, tol=tol, t=t, t_ratio=t_ratio, n_times=n_times, stop=stop, saturation=saturation,
+        screening=screening, progress=progress,
     )  # fmt: skip
-    return run_path(
-        problem, units, encoder, step=step, tol=tol, t=t, t_ratio=t_ratio, n_times=n_times, stop=stop,
-        saturation=saturation, screening=screening, progress=progress, flow=flow,
-    )  # fmt: skip
-
-
-def _build_problem(
-    X: Any, y: Any, loss: Any, penalty: Any, groups: Any, penalty_factor: Any, lower: Any, upper: Any,
-    kappa: float, sample_weight: Any, offset: Any, fit_intercept: bool, standardize: bool | str,
-) -> tuple[Problem, Units, _frames.ColumnEncoder | None]:  # fmt: skip
-    """Check everything, standardise, and assemble store x loss x penalty."""
-    encoder = None
-    if _frames.is_frame(X):
-        encoder = _frames.ColumnEncoder.from_frame(X)
-        X = encoder.encode(X)
-        if encoder.has_categories and groups is None:
-            groups = encoder.groups
-            penalty = "group" if penalty == "l1" else penalty
-    base = as_store(X)
-    n, p = base.shape
-    if y is None:
-        raise ValueError("`y` is missing; a regression path needs a response.")
-    y = _frames.series_to_numpy(y)
-    if len(y) != n:
-        raise ValueError(f"`X` and `y` differ in length: {n} rows and {len(y)} responses.")
-    w = _validation.check_weights(sample_weight, n)
-    loss = as_loss(loss)
-    y = loss.encode(y, w)
-    offset = _validation.check_offset(offset, n, loss.n_outputs)
-    kappa = _validation.check_number("kappa", kappa)
-    if not (standardize is True or standardize is False or standardize == "X"):
-        raise ValueError(f'`standardize` must be True, "X" or False, found {standardize!r}.')
-    mirror = build_penalty(
-        penalty, p, loss.n_outputs, groups=groups, penalty_factor=penalty_factor, lower=lower, upper=upper
-    )
-    store, scan, units = _standardize(base, w, mirror, bool(fit_intercept), standardize)
-    if loss.has_units:
-        unit = _validation.check_unit(loss.unit(y - offset[:, 0], w))
-        units = replace(units, y_unit=unit if standardize is True else 1.0)
-    if fit_intercept and store.has_intercepts:
-        y, offset, shift = _without_constants(y, offset, loss, w)
-        units = replace(units, shift=shift)
-    if units.y_unit != 1.0:
-        y, offset = y / units.y_unit, offset / units.y_unit
-    _validation.check_scales(units.scale, units.y_unit)
-    if mirror.has_limits:
-        # A little tighter, so that rounding on the way back to the user's units cannot break them.
-        inside = (1 - 1e-15) * (units.scale / units.y_unit)[:, None]
-        mirror.lower *= inside
-        mirror.upper *= inside
-    return Problem(store, loss, mirror, y, w, offset, kappa, bool(fit_intercept), scan), units, encoder
-
-
-def _without_constants(y: Array, offset: Array, loss: AbstractLoss, w: Array) -> tuple[Array, Array, Array]:
-    """``y`` and offset without what an intercept absorbs (next to which all else would round away), and that."""
-    shift = np.zeros(loss.n_outputs)
-    if offset.any():
-        level = loss.offset_level(offset, w)
-        offset, shift = offset - level, shift - level
-    if vars(type(loss)).get("is_location", False):  # of this very class: a subclass may have changed the formulas
-        counted = y[w > 0]
-        level = loss.null(y, w) if np.ptp(counted) > 0 else counted[:1]  # a constant y leaves nothing, not rounding
-        y, shift = y - level[0], shift + level
-    return y, offset, shift
-
-
-def _standardize(
-    base: AbstractStore, w: Array, penalty: AbstractPenalty, fit_intercept: bool, standardize: bool | str
-) -> tuple[AbstractStore, Scan, Units]:
-    """Centre and scale columns implicitly, and exclude those that are constant."""
-    scan = base.scan(w)
-    mean, deviation = scan.mean, scan.deviation
-    _validation.check_finite_columns(np.isfinite(mean))
-    fit_intercept = fit_intercept and base.has_intercepts
-    # Constant up to the rounding of its mean.
-    constant = deviation <= 1e-13 * np.abs(mean) if fit_intercept else (deviation == 0) & (mean == 0)
-    if constant.any():
-        whole = penalty.close(~constant)  # a group stays as long as one of its columns varies
-        penalty.weights[constant & ~whole] = np.inf
-        penalty.hold_at_zero(constant & whole)
-    if standardize is False:
-        _validation.check_sizes(scan.size)
-        # A constant inside a group is as good as zero, since the intercept takes its place.
-        center, scale = np.where(constant, mean, 0.0), np.ones_like(mean)
-        if not constant.any():
-            return base, scan, Units(center, scale, 1.0)
-    else:
-        center = mean if fit_intercept else np.zeros_like(mean)
-        # Without an intercept a constant column takes its place, and is measured by what it is.
-        size = np.abs(mean) if not fit_intercept else np.zeros_like(mean)
-        scale = np.where(deviation <= 1e-13 * np.abs(mean), np.where(size > 0, size, 1.0), deviation)
-    return StandardizedStore(base, center, scale), scan.standardized(center, scale), Units(center, scale, 1.0)
+    return run(study.track())

@@ -351,6 +351,6 @@ def test_stars_draws_again_where_a_number_is_constant():
     X = gaussian_data(2000)
     X[:, 1] = np.arange(2000) == 7  # in most
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("bregpath.selection.graphs.MAX_DRAWS", 1)
+        patch.setattr("bregpath.selection.replicates.MAX_DRAWS", 1)
         with pytest.raises(ValueError, match='`stop`="stars" draws 447 rows .* one value only of node'):
             graph_of("gaussian-likelihood", stop="stars", n_subsamples=3, **SMALL).fit(X)

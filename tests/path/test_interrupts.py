@@ -11,8 +11,8 @@ import pytest
 
 import bregpath
 from bregpath import Result, _interrupts, _kernels, trace_path
+from bregpath._threads import threads
 from bregpath.flow import glbi
-from bregpath.selection._threads import map_threads
 from tests.graphs.cases import data_of, graph_of
 from tests.helpers import make_data
 from tests.interrupts import (
@@ -220,8 +220,8 @@ def test_threads_end_when_nobody_waits_for_them():
     def trace(seed: int) -> bregpath.Path:
         return trace_path(X, y, loss="logistic", step=1e-6, t_ratio=1e4)  # for hours
 
-    with pytest.raises(KeyboardInterrupt), ctrl_c_after(0.5):
-        map_threads(trace, range(6), 3)
+    with pytest.raises(KeyboardInterrupt), ctrl_c_after(0.5), threads(3) as each:
+        each(trace, range(6))
     assert time.perf_counter() - began < 60
     assert not [t for t in threading.enumerate() if t.name.startswith("ThreadPoolExecutor")]
 
@@ -234,8 +234,8 @@ def test_an_error_ends_the_other_threads():
             _interrupts.check()
             time.sleep(0.01)
 
-    with pytest.raises(RuntimeError, match="no more"):
-        map_threads(work, range(3), 3)
+    with pytest.raises(RuntimeError, match="no more"), threads(3) as each:
+        each(work, range(3))
 
 
 def test_all_or_nothing_ends_with_its_block():

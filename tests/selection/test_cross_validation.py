@@ -11,9 +11,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import bregpath
 from bregpath.losses import as_loss
-from bregpath.selection._scores import SCORES
-from bregpath.selection.cross_validation import choose, cross_validate
+from bregpath.selection.cross_validation import cross_validate
+from bregpath.selection.curves import choose
 from bregpath.selection.folds import make_folds
+from bregpath.selection.scores import SCORES
 
 GLMNET = json.loads((File(__file__).parents[1] / "golden" / "glmnet_cv_rule.json").read_text())
 SIMULATORS = {

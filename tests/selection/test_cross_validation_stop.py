@@ -9,9 +9,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import bregpath
-from bregpath.selection import cross_validation, fold_paths
+from bregpath import study
+from bregpath.selection import cross_validation
 from bregpath.selection.cross_validation import cross_validate
-from bregpath.selection.turning import clear_turn
+from bregpath.selection.curves import clear_turn
 
 SIMULATORS = {
     "gaussian": bregpath.datasets.make_linear,
@@ -240,7 +241,7 @@ def test_large_data_are_shared_by_the_folds(monkeypatch):
     steps = dict(loss="logistic", step=0.1, t_ratio=20.0, sample_weight=np.linspace(1, 2, 80))
     cv = [(np.r_[0:60, 0:10], np.arange(60, 80)), (np.arange(20, 80), np.arange(20))]  # some rows count twice
     copied = cross_validate(data.X, data.y, cv=cv, **steps)
-    monkeypatch.setattr(fold_paths, "COPY_BYTES", 0)
+    monkeypatch.setattr(study, "COPY_BYTES", 0)
     shared = cross_validate(data.X, data.y, cv=cv, **steps)
     assert_allclose(shared.mean, copied.mean, rtol=1e-8)
     assert_allclose(shared.fold_coef(), copied.fold_coef(), atol=1e-8)

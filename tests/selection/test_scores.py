@@ -11,8 +11,9 @@ from numpy.testing import assert_allclose
 
 import bregpath
 from bregpath.losses import LOSSES, as_loss
-from bregpath.selection._scores import SCORES, Rows, make_scorers
-from bregpath.selection.cross_validation import aggregate
+from bregpath.regression import HeldOut
+from bregpath.selection.curves import aggregate
+from bregpath.selection.scores import SCORES, make_scorers
 
 GLMNET = json.loads((File(__file__).parents[1] / "golden" / "glmnet_cv_rule.json").read_text())
 
@@ -95,9 +96,9 @@ def test_measures_by_name_function_list_and_dict():
     assert [(s.name, s.larger_is_better) for s in several] == [("auc", True), ("hits", True), ("mse", False)]
     named = make_scorers({"right": hits, "brier": "mse"}, loss)
     assert [(s.name, s.larger_is_better) for s in named] == [("right", True), ("brier", False)]
-    rows = Rows(loss, 1.0, np.array([0, 1]), np.array([-1.0, 1.0]), np.array([1.0, 3.0]), weighted=False)
-    assert_allclose(named[0](rows, np.array([[-1.0, -1.0], [-1.0, 1.0]])), [0.5, 1.0])
-    assert_allclose(named[1](rows, np.zeros((1, 2))), 0.25)
+    rows = loss, 1.0, np.array([0, 1]), np.array([-1.0, 1.0]), np.array([1.0, 3.0]), False
+    assert_allclose(named[0].score(HeldOut(*rows, np.array([[-1.0, -1.0], [-1.0, 1.0]]))), [0.5, 1.0])
+    assert_allclose(named[1].score(HeldOut(*rows, np.zeros((1, 2)))), 0.25)
 
 
 @pytest.mark.parametrize(

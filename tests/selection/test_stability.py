@@ -189,7 +189,7 @@ def test_rare_classes_are_in_every_half():
     X, y = rng.normal(size=(40, 4)), np.r_[np.zeros(37), np.ones(3)]
     result = bregpath.stability_selection(X, y, loss="logistic", n_replicates=10, n_variables=2)
     assert result.n_replicates == 10
-    with pytest.raises(ValueError, match=r"`y` has a class with 1 row\(s\) only"):
+    with pytest.raises(ValueError, match="20 rows at a time, which mostly have no row of class 1.0; merge"):
         bregpath.stability_selection(X, np.r_[np.zeros(39), 1], loss="logistic", n_replicates=2, n_variables=2)
 
 
@@ -292,7 +292,7 @@ def test_repr(stability):
         (dict(n_variables=0), "`n_variables` must be a whole number"),
         (dict(n_replicates=7), "`n_replicates` must be even"),
         (dict(n_replicates=0), "`n_replicates` must be a whole number of at least 2"),
-        (dict(count="all"), '`count` must be "entered" or "active"'),
+        (dict(count="all"), "`count` must be one of"),
         (dict(bound="best"), "`bound` must be one of"),
         (dict(bound="unimodal", pairs=False), "complementary pairs"),
         (dict(n_jobs=0), "`n_jobs` must be"),

@@ -23,6 +23,7 @@ from bregpath.graphs.layouts import AbstractLayout
 from bregpath.graphs.path import GraphPath
 from bregpath.graphs.study import GraphStudy
 from bregpath.path import Point
+from bregpath.run import TraceOptions
 from bregpath.selection.graphs import criterion, cross_validate_graph, stars
 from bregpath.selection.result import Selection
 
@@ -159,7 +160,8 @@ class AbstractGraph(GraphParameters):
             level, p = _validation.check_number("max_sparsity", self.max_sparsity), layout.n_nodes
             options["stop"] = StopAtSparsity(layout, int(level * p * (p - 1) / 2 + 1e-9))
         kappa = _validation.check_number("kappa", self.kappa)
-        return GraphStudy(layout, rows, weights, self._thresholds(layout.n_nodes), kappa, options)
+        thresholds = self._thresholds(layout.n_nodes)
+        return GraphStudy(layout, rows, weights, thresholds, kappa, TraceOptions(**options))
 
     def _thresholds(self, p: int) -> Array:
         """Weights of the edges, checked, with ``inf`` where they are forbidden."""
@@ -204,9 +206,8 @@ class AbstractGraph(GraphParameters):
                 path, selection = _trace_to(study, _validation.check_number("stop", self.stop)), None
                 chosen = min(float(self.stop), float(path.t[-1]))
             else:
-                path = study.trace()
-                selection = self._select(path, study)
-                chosen = selection.t
+                selection = self._select(study)
+                path, chosen = selection.path, selection.t
         self._study, self.path_, self.selection_ = study, path, selection
         self._set_time(chosen)
         return self
@@ -219,13 +220,13 @@ class AbstractGraph(GraphParameters):
     def _is_time(self) -> bool:
         return isinstance(self.stop, numbers.Real) and not isinstance(self.stop, bool)
 
-    def _select(self, path: GraphPath, study: GraphStudy) -> Selection:
+    def _select(self, study: GraphStudy) -> Selection:
         if self.stop in ("ebic", "bic"):
-            return criterion(path, study, self.stop, self.gamma)
+            return criterion(study, self.stop, self.gamma)
         if self.stop == "stars":
-            return stars(path, study, self.stars_beta, self.n_subsamples, self.n_jobs, self.random_state)
+            return stars(study, self.stars_beta, self.n_subsamples, self.n_jobs, self.random_state)
         measure = "mdc" if self.stop == "mdc" else "deviance"
-        selection = cross_validate_graph(path, study, self.cv, measure, self.n_jobs, self.random_state)
+        selection = cross_validate_graph(study, self.cv, measure, self.n_jobs, self.random_state)
         return selection.one_se() if self.stop == "cv-1se" else selection
 
     def __getstate__(self) -> dict[str, Any]:

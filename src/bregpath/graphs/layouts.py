@@ -39,6 +39,7 @@ class AbstractLayout(ABC):
     n_levels: ClassVar[tuple[float, float] | None] = None  # least and largest number of labels a node, if it has them
     needs_variation: ClassVar[bool] = False  # whether nodes that do not vary break the model, or get no edges only
     saturates_at_zero: ClassVar[bool] = True  # whether the deviance of a path is counted from zero
+    has_predictors: ClassVar[bool] = True  # whether rows of data have predictors of their nodes
 
     @property
     def n_nodes(self) -> int:
@@ -325,6 +326,7 @@ class GaussianLayout(AbstractLayout):
     array_names: ClassVar[tuple[str, ...]] = ("scale", "mean")
     needs_variation: ClassVar[bool] = True  # the precision would be infinite
     saturates_at_zero: ClassVar[bool] = False
+    has_predictors: ClassVar[bool] = False
 
     @property
     def pairs(self) -> IntArray:

@@ -15,6 +15,7 @@ from bregpath._validation import check_time
 from bregpath.flow.stop import Result
 from bregpath.flow.trajectory import Trajectory
 from bregpath.graphs.export import edge_table, to_networkx, write_edges, write_graphml
+from bregpath.graphs.held_out import HeldOutRows
 from bregpath.graphs.layouts import AbstractLayout
 from bregpath.graphs.problems import all_pairs
 from bregpath.losses import AbstractLoss
@@ -183,14 +184,9 @@ class GraphPath:
 
         Composite, unless the loss is the likelihood. Constants that do not depend on the model are left out.
         """
-        layout = self.layout.likelihood
-        ones = np.ones((layout.n_nodes, layout.n_nodes))
-        problem = layout.problem(layout.as_data(rows, w), w / w.sum(), ones, self.kappa)
         # A path that ended before stays where it ended; its record may go on for a part of a step.
-        alpha, columns, beta = self.trajectory.read(np.minimum(times, self.t[-1]))
-        block = problem.store.fetch(columns)
-        values = [problem.value(problem.predictor(block, a, b)) for a, b in zip(alpha, beta, strict=True)]
-        return problem.loss.deviance_factor * np.array(values)
+        models = self.trajectory.read(np.minimum(times, self.t[-1]))
+        return HeldOutRows(self.layout, self.kappa, rows, w, models).deviance
 
     def time_at_sparsity(self, level: float) -> float:
         """The last time of the path before it has more than a share ``level`` of all p (p - 1) / 2 edges."""

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from bregpath._typing import Array, BoolArray, IntArray
-from bregpath.flow.problem import Problem
+from bregpath.graphs.held_out import HeldOutRows
 from bregpath.graphs.layouts import AbstractLayout
 from bregpath.graphs.path import GraphPath
-from bregpath.path import Units
-from bregpath.run import run_path
+from bregpath.path import Path, Units
+from bregpath.run import Assembled, TraceOptions, Track
+from bregpath.study import AbstractStudy
 
 __all__ = ["GraphStudy"]
 
+MAX_PREDICTORS = 2**23  # numbers: predictors of all nodes, rows and times that are kept of a cross-validation
+
 
 @dataclass(frozen=True, eq=False)
-class GraphStudy:
+class GraphStudy(AbstractStudy):
     """Checked arguments of a graph; replicates differ by the weights of the rows alone.
 
     Attributes
@@ -32,8 +34,7 @@ class GraphStudy:
     thresholds : ndarray of shape (p, p)
         Relative thresholds of the edges, ``inf`` where they are forbidden.
     kappa : float
-    options : dict
-        Arguments of `bregpath.run.run_path`.
+    options : TraceOptions
     """
 
     layout: AbstractLayout
@@ -41,11 +42,16 @@ class GraphStudy:
     w: Array
     thresholds: Array
     kappa: float
-    options: Mapping[str, Any]
+    options: TraceOptions
+    stops_replicates: ClassVar[bool] = True
 
-    def on(self, w: Array | None = None) -> tuple[Problem, AbstractLayout]:
-        """The problem of the rows with some weights (None: their own), the same rows once, and what it learns."""
-        w = self.w if w is None else w
+    @property
+    def nbytes(self) -> float:
+        return float(self.rows.nbytes)
+
+    def on(self, counts: Array | None = None, copies: bool = False) -> Assembled:
+        """Rows that count nothing are always left out, and the same rows are there once."""
+        w = self.w if counts is None else counts
         kept = w > 0
         rows, w = (self.rows, w) if kept.all() else (self.rows[kept], w[kept])
         varies, thresholds = self.layout.varies(rows, w), self.thresholds
@@ -54,21 +60,34 @@ class GraphStudy:
                 raise ValueError(f"`X` has {_constant(self.layout, varies)} in the rows drawn; drop the node.")
             thresholds = np.where(varies[:, None] & varies, thresholds, np.inf)
         layout, data, share = self.layout.learned_from(rows, w)
-        return layout.problem(data, share, thresholds, self.kappa), layout
+        problem = layout.problem(data, share, thresholds, self.kappa)
+        return Assembled(problem, Units.none(layout.n_coefficients), layout)
+
+    def report(self, path: Path, track: Track) -> GraphPath:
+        return GraphPath(path, track.layout)
 
     def lacking(self, rows: IntArray) -> str:
-        """What some rows lack of a model, in words; empty where they do not."""
         return _constant(self.layout, self.layout.varies(self.rows[rows], np.ones(len(rows))))
 
-    def trace(self, w: Array | None = None, **options: Any) -> GraphPath:
-        """The path of the rows with some weights (None: their own); ``options`` stand in for those of the study."""
-        problem, layout = self.on(w)
-        units = Units.none(layout.n_coefficients)
-        return GraphPath(run_path(problem, units, **{**self.options, **options}), layout)
+    def held_out(self, track: Track, rows: IntArray, times: Array) -> HeldOutRows:
+        models = track.read(times)
+        few = len(self.w) * models[0].shape[1] * self.options.n_times <= MAX_PREDICTORS
+        keeps_eta = few and self.layout.has_predictors
+        return HeldOutRows(track.layout, self.kappa, self.rows[rows], self.w[rows], models, keeps_eta)
 
-    def weights_of(self, rows: IntArray) -> Array:
-        """Weights with which some rows alone count, each as often as it is there."""
-        return np.bincount(rows, minlength=len(self.w)) * self.w
+    def sizes(self, path: Any) -> Array:
+        return path.n_edges
+
+    @property
+    def variables(self) -> IntArray:
+        j, k = self.layout.pairs.T
+        return np.unique(j * self.layout.n_nodes + k, return_inverse=True)[1].ravel()
+
+    def as_reported(self, mask: BoolArray) -> BoolArray:
+        j, k = self.layout.pairs[mask].T
+        edges = np.zeros((self.layout.n_nodes, self.layout.n_nodes), dtype=bool)
+        edges[j, k] = edges[k, j] = True
+        return edges
 
 
 def _constant(layout: AbstractLayout, varies: BoolArray) -> str:

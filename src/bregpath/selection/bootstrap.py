@@ -1,35 +1,37 @@
-"""Paths on resampled rows, and what they say about coefficients: intervals and inclusion frequencies."""
+"""Bootstrap: what paths on resampled rows say about coefficients."""
 
 from __future__ import annotations
 
-import numbers
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from bregpath import _interrupts, _validation
 from bregpath._typing import Array, BoolArray, IntArray
-from bregpath.path import Path
-from bregpath.selection._again import read_again
-from bregpath.selection._threads import threads
-from bregpath.trace import trace_path
+from bregpath.regression import Regression
+from bregpath.selection.checks import check_count, check_share, make_generator
+from bregpath.selection.replicates import (
+    Trace,
+    check_rows,
+    draw_bootstraps,
+    lacks_labels,
+    names_for,
+    read_replicates,
+    traces_of,
+)
+from bregpath.study import AbstractStudy
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["BootstrapIntervals", "RowTracer", "bootstrap_intervals", "replicate_intervals"]
-
-MIN_ROWS = 4  # halves of two rows: below that nothing can be resampled
-MAX_DRAWS = 1000  # attempts to draw rows of every class
-
-
-# --- replicates: the path on some rows -----------------------------------------------------------------------
+__all__ = ["BootstrapIntervals", "bootstrap_intervals", "intervals_of", "replicate_intervals"]
 
 
 class PathLike(Protocol):
-    """What a replicate must offer to `replicate_intervals`: its models at any time up to its end."""
+    """What a replicate must offer: its models at any time up to its end."""
 
     @property
     def t(self) -> Array:
@@ -37,126 +39,6 @@ class PathLike(Protocol):
 
     def at(self, t: float) -> Any:
         """A model with an attribute ``coef``, an array of any shape."""
-
-
-@dataclass(frozen=True)
-class RowTracer:
-    """Traces a regression on some of its rows: ``tracer(rows)`` is the path on these rows.
-
-    Rows may come several times; they then count as often. Columns of a data frame are encoded once, as in the path
-    on all rows, so that all replicates have the same columns.
-    """
-
-    X: Any
-    y: Array
-    weights: Array | None
-    offset: Array | None
-    labels: Array | None
-    options: dict[str, Any]
-
-    @classmethod
-    def like(cls, path: Path, X: Any, y: Any, options: dict[str, Any]) -> RowTracer:
-        """A tracer of replicates of ``path``, which `trace_path` made of the same arguments."""
-        again, weights = read_again(path, X, y, options), options.get("sample_weight")
-        n = len(again.y)
-        if weights is not None:
-            weights = _validation.check_weights(weights, n) * n
-        labels = None if path.loss.classes is None else np.unique(again.y, return_inverse=True)[1].ravel()
-        return cls(again.X, again.y, weights, again.offset, labels, again.options)
-
-    @property
-    def rows(self) -> IntArray:
-        """The rows that count."""
-        return np.arange(len(self.y)) if self.weights is None else np.flatnonzero(self.weights > 0)
-
-    def __call__(self, rows: IntArray, **limits: Any) -> Path:
-        distinct, count = np.unique(rows, return_counts=True)
-        weights = count.astype(float) if self.weights is None else count * self.weights[distinct]
-        offset = None if self.offset is None else self.offset[distinct]
-        return trace_path(
-            self.X[distinct], self.y[distinct], sample_weight=weights, offset=offset, **self.options, **limits
-        )
-
-
-def names_for(names: Sequence[str] | None, path: Any, size: int) -> list[str] | None:
-    """Names of ``size`` items: those given, or what the path says of columns, nodes, or states of nodes; else None."""
-    given = names is not None
-    for found in (names,) if given else (getattr(path, "names", None), getattr(path, "feature_names", None)):
-        items = [] if found is None else list(map(str, found))
-        if len(items) == size and items:
-            return items
-        levels = getattr(getattr(path, "layout", None), "levels", ())
-        states = [f"{item}[{level}]" for item, labels in zip(items, levels, strict=False) for level in labels]
-        if len(states) == size and states:
-            return states
-    if given:
-        raise ValueError(f"`names` must have one entry for each of {size} columns or nodes, found {len(names or ())}.")
-    return None
-
-
-def make_generator(seed: Any) -> np.random.Generator:
-    """A generator of its own: data drawn by ``default_rng(seed)`` must not meet the same numbers again here."""
-    if isinstance(seed, np.random.Generator):
-        return seed
-    try:
-        return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
-    except (TypeError, ValueError):
-        raise ValueError(f"`seed` must be a whole number >= 0, a Generator or None, found {seed!r}.") from None
-
-
-def check_rows(rows: IntArray | int) -> IntArray:
-    """Rows to draw from, at least four."""
-    pool = np.arange(rows) if isinstance(rows, numbers.Integral) else np.asarray(rows)
-    if len(pool) < MIN_ROWS:
-        raise ValueError(f"`X` has {len(pool)} rows that count; resampling needs at least {MIN_ROWS}.")
-    return pool
-
-
-def check_count(name: str, value: Any, least: int) -> int:
-    """A whole number that is large enough."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
-        raise ValueError(f"`{name}` must be a whole number of at least {least}, found {value!r}.")
-    return int(value)
-
-
-def check_share(name: str, value: Any, low: float, high: float) -> float:
-    """A number strictly above ``low`` and below ``high``."""
-    inside = isinstance(value, numbers.Real) and not isinstance(value, bool) and low < float(value) < high
-    if not inside:
-        raise ValueError(f"`{name}` must be a number above {low:g} and below {high:g}, found {value!r}.")
-    return float(value)
-
-
-def draw_with_all_classes(draw: Callable[[], tuple[IntArray, ...]], labels: Array | None) -> tuple[IntArray, ...]:
-    """Sets of rows, drawn again until each holds every class: a model can not be fitted to the others."""
-    if labels is None:
-        return draw()
-    n_classes = len(np.unique(labels))
-    for _ in range(MAX_DRAWS):
-        drawn = draw()
-        if all(len(np.unique(labels[rows])) == n_classes for rows in drawn):
-            return drawn
-    rarest = int(np.bincount(labels).min())
-    raise ValueError(
-        f"`y` has a class with {rarest} row(s) only, and {MAX_DRAWS} draws of rows missed a class; merge rare classes."
-    )
-
-
-def draw_halves(rows: IntArray, n_replicates: int, pairs: bool, labels: Any, rng: Any) -> list[IntArray]:
-    """Random halves, the second of each pair from the rows that the first left; all drawn before any path is traced."""
-    codes = None if labels is None else np.unique(labels, return_inverse=True)[1].ravel()
-    half = len(rows) // 2
-
-    def draw() -> tuple[IntArray, ...]:
-        shuffled = rng.permutation(rows)
-        first, second = np.sort(shuffled[:half]), np.sort(shuffled[half : 2 * half])
-        return (first, second) if pairs else (first,)
-
-    drawn = [draw_with_all_classes(draw, codes) for _ in range(n_replicates // 2 if pairs else n_replicates)]
-    return [part for parts in drawn for part in parts]
-
-
-# --- intervals -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -299,15 +181,22 @@ def bootstrap_intervals(
     >>> boot.excludes_zero.nonzero()[0].tolist()
     [0, 1, 2]
     """
-    t = _validation.check_number("t", t)
-    given = {key: value for key, value in options.items() if key not in ("t_ratio", "n_times", "stop")}
+    study = Regression.read(X, y, **options)
+    return intervals_of(study, t, n_replicates=n_replicates, level=level, seed=seed, n_jobs=n_jobs)
+
+
+def intervals_of(
+    study: AbstractStudy, t: float, *, n_replicates: int = 200, level: float = 0.95, seed: Any = 0,
+    n_jobs: int | None = None,
+) -> BootstrapIntervals:  # fmt: skip
+    """`bootstrap_intervals` of any study: of the coefficients of a regression, or of a graph."""
+    t, level = _validation.check_number("t", t), check_share("level", level)
+    rows, number = check_rows(study.pool), check_count("n_replicates", n_replicates, 2)
+    draws = draw_bootstraps(rows, number, study.lacking, make_generator(seed))
+    study = study.with_options(t=[t], stop=None)
     with _interrupts.all_or_nothing():
-        path = trace_path(X, y, t=[t], **given)
-    tracer = RowTracer.like(path, X, y, options)
-    return replicate_intervals(
-        lambda rows: tracer(rows, t=[t]), tracer.rows, t, full=path, n_replicates=n_replicates, level=level, seed=seed,
-        n_jobs=n_jobs, labels=tracer.labels, names=path.feature_names,
-    )  # fmt: skip
+        path = study.trace()
+    return _read_intervals(traces_of(study, draws, np.array([t]), n_jobs), path, t, level, n_jobs)
 
 
 def replicate_intervals(
@@ -356,24 +245,25 @@ def replicate_intervals(
     >>> replicate_intervals(trace, 100, t=2.0, n_replicates=30).frequency[:2]
     array([1., 1.])
     """
-    t = _validation.check_number("t", t)
-    n_replicates = check_count("n_replicates", n_replicates, 2)
-    level = check_share("level", level, 0.0, 1.0)
-    rows = check_rows(rows)
-    labels = None if labels is None else np.unique(labels, return_inverse=True)[1].ravel()
-    rng = make_generator(seed)
-    draws = [
-        draw_with_all_classes(lambda: (np.sort(rng.choice(rows, len(rows))),), labels)[0] for _ in range(n_replicates)
-    ]
-    with threads(n_jobs) as each:
-        path = each(trace, [rows])[0] if full is None else full
-        estimate = _coef_at(path, t)
-        samples = np.stack(each(lambda draw: _coef_at(trace(draw), t), draws))
+    t, level = _validation.check_number("t", t), check_share("level", level)
+    number, rows = check_count("n_replicates", n_replicates, 2), check_rows(rows)
+    draws = draw_bootstraps(rows, number, lacks_labels(labels), make_generator(seed))
+    traces = [(lambda until, some=some: trace(some)) for some in draws]
+    if full is None:
+        (full,) = read_replicates([lambda until: trace(rows)], t, lambda path: path, n_jobs)
+    return _read_intervals(traces, full, t, level, n_jobs, names)
+
+
+def _read_intervals(
+    traces: Iterable[Trace], path: Any, t: float, level: float, n_jobs: int | None, names: Sequence[str] | None = None
+) -> BootstrapIntervals:
+    estimate = _coef_at(t, path)
+    samples = np.stack(read_replicates(traces, t, partial(_coef_at, t), n_jobs))
     names = names_for(names, path, len(estimate))
     lower, upper = np.quantile(samples, [(1 - level) / 2, (1 + level) / 2], axis=0)
     return BootstrapIntervals(t, level, estimate, lower, upper, np.mean(samples != 0, axis=0), samples, names)
 
 
-def _coef_at(path: PathLike, t: float) -> Array:
+def _coef_at(t: float, path: PathLike) -> Array:
     """Coefficients at t; a path that ended before stays where it ended."""
     return np.asarray(path.at(min(t, float(path.t[-1]))).coef) + 0.0  # no minus zeros

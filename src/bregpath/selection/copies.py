@@ -13,7 +13,8 @@ import numpy as np
 from bregpath import _frames, _validation
 from bregpath._progress import work_bar
 from bregpath._typing import Array
-from bregpath.selection.bootstrap import MIN_ROWS, make_generator
+from bregpath.selection.checks import check_choice, make_generator
+from bregpath.selection.replicates import MIN_ROWS
 
 __all__ = ["copula_copies", "dense_columns", "elliptical_copies", "gaussian_copies"]
 
@@ -71,8 +72,7 @@ def gaussian_copies(
     >>> bool(np.abs(np.corrcoef(X.T, copies.T)[:3, 3:]).max() < 0.2)
     True
     """
-    if spread not in SPREADS:
-        raise ValueError(f'`spread` must be "reconstruct" or "equal", found {spread!r}.')
+    check_choice("spread", spread, SPREADS)
     matrix, _ = dense_columns(X)
     mean, scale = matrix.mean(axis=0), matrix.std(axis=0)
     with work_bar(progress, "making copies", FOLDS + SWEEPS + 2) as report:

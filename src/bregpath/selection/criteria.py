@@ -101,19 +101,9 @@ def choose_by_criterion(path: Path | GraphPath, kind: str, n: Any, gamma: Any, d
     elif kind == "ebic":
         values = values + 2.0 * gamma * found * log_candidates
     # argmin takes the first of equals, the sparsest; with infinities everywhere that is the null model.
-    best = float(path.t[int(np.argmin(values))])
     name = {"aic": "AIC", "aicc": "AICc", "bic": "BIC", "ebic": f"EBIC (gamma={gamma:g})", "gic": "GIC"}[kind]
-    return Selection(
-        rule=name,
-        t=best,
-        t_min=best,
-        t_1se=None,
-        times=path.t,
-        mean=values,
-        measure=kind,
-        curves={"df": found, "parameters": size, "fit": fit},
-        path=path,
-    )
+    curves = {"df": found, "parameters": size, "fit": fit}
+    return Selection.without_folds(name, path, int(np.argmin(values)), values, kind, curves)
 
 
 def _check(kind: Any, n: Any, gamma: Any) -> tuple[str, float, float]:

@@ -1,30 +1,33 @@
-"""K-fold cross-validation on one clock."""
+"""K-fold cross-validation on one clock, of regressions and of graphs."""
 
 from __future__ import annotations
 
-import numbers
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from bregpath import _interrupts
 from bregpath._progress import progress_bar
-from bregpath._typing import Array
+from bregpath._threads import threads
+from bregpath._typing import Array, IntArray
+from bregpath.flow.integrate import integrate
 from bregpath.flow.stop import Result
-from bregpath.selection._scores import Scorer, make_scorers
-from bregpath.selection._threads import threads
-from bregpath.selection.fold_paths import Data, FoldPath, WholePath
-from bregpath.selection.folds import Folds, check_classes, make_folds
+from bregpath.regression import Regression
+from bregpath.run import Track
+from bregpath.selection.checks import check_count
+from bregpath.selection.curves import MIN_FOLDS, aggregate, choose, clear_turn
+from bregpath.selection.folds import Folds, make_folds
 from bregpath.selection.result import ScoreCurve, Selection
-from bregpath.selection.turning import MIN_FOLDS, clear_turn
+from bregpath.selection.scores import Scorer, make_scorers
+from bregpath.study import AbstractStudy
 
-__all__ = ["aggregate", "choose", "cross_validate"]
+__all__ = ["cross_validate", "validate"]
 
 FIRST = 0.5  # share of the times that is traced before the curve is looked at
 STRETCH = 0.12  # share of the times between two looks, which cost more than a few small steps too many
-LARGE = 2**20  # numbers in X from which on looking costs nothing in comparison
+LARGE = 2**23  # bytes of data from which on looking costs nothing in comparison
 FEW_TIMES = 20  # that few times are traced on all rows at once
 
 
@@ -107,163 +110,165 @@ def cross_validate(
     >>> len(selection.times) < 100 and selection.stopped_early
     True
     """
-    patience = _check_patience(patience)
-    progress = options.pop("progress", False)
-    at_once = full or options.get("t") is not None or options.get("stop") is not None
-    n_times = options.get("n_times", 100)
-    at_once = at_once or not isinstance(n_times, numbers.Integral) or n_times < FEW_TIMES
-    with _interrupts.all_or_nothing():
-        whole = WholePath(X, y, options, None if at_once else _first_stretch(int(n_times)))
-    data = Data.prepare(whole.path, X, y, options)
-    scorers = make_scorers(scoring, data.loss)
-    rows = make_folds(cv, X, data.y, data.w, cv_groups, data.loss.is_classifier, seed)
-    if data.loss.classes is not None:
-        check_classes(rows, data.y, data.coded)
-    shares = data.must_share(len(rows))
-    folds = _Folds([FoldPath(data, *pair, shares) for pair in rows], scorers)
-    can_stop = not full and len(rows) >= MIN_FOLDS
-    with threads(n_jobs, len(rows)) as each, progress_bar(progress, *_ends(whole.clock)) as report:
-        n_times = folds.run(whole.clock, patience if can_stop else None, each, report)
-    with _interrupts.all_or_nothing():
-        path, has_turned = whole.finish(n_times), n_times < len(whole.clock)
-    if path.t[-1] < whole.clock[n_times - 1]:  # it ended by itself, and so does the curve
-        n_times, has_turned = int(np.searchsorted(whole.clock, path.t[-1])), False
-    selection = folds.select(whole, n_times, has_turned)
+    study = Regression.read(X, y, **options)
+    scorers = make_scorers(scoring, study.loss)
+    folds = make_folds(cv, X, study.response, study.w, cv_groups, study.loss.is_classifier, seed)
+    remedy = "use stratified folds, fewer folds, or `cv_groups` that spread every class over two groups"
+    selection = validate(study, lambda fold: scorers, folds, full=full, patience=patience, n_jobs=n_jobs, remedy=remedy)
     _warn_if_constant(selection)
-    _warn_if_short(selection, "t" in options and options["t"] is not None)
+    _warn_if_short(selection, study.options.t is not None)
     return selection
 
 
-def choose(times: Array, mean: Array, se: Array, *, larger_is_better: bool = False) -> tuple[int, int]:
-    r"""Indices of the best time and of the one-standard-error rule.
+def validate(
+    study: AbstractStudy,
+    scorers: Callable[[int], tuple[Scorer, ...]],
+    folds: Folds,
+    *,
+    full: bool = False,
+    patience: int = 5,
+    n_jobs: int | None = None,
+    remedy: str,
+) -> Selection:
+    """Cross-validation of anything that can be traced on some rows; the arguments are those of `cross_validate`.
 
-    .. math:: i_\min = \arg\min m, \qquad i_{1se} = \arg\min \{t_i : m_i \le m_{i_\min} + s_{i_\min}\};
-
-    of equally good times (to rounding) the smallest counts. An undefined standard error (a single fold) counts as
-    zero, and points where the mean is not finite are never chosen.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> choose(np.array([1.0, 2.0, 3.0, 4.0]), np.array([9.0, 5.2, 5.0, 5.1]), np.full(4, 0.3))
-    (2, 1)
+    ``scorers(k)`` measure fold k, all folds by the same measures; ``remedy`` is what to do about rows on which no path
+    can be traced.
     """
-    order = np.argsort(times, kind="stable")
-    curve = np.where(np.isfinite(mean), -mean if larger_is_better else mean, np.inf)[order]
-    lowest = float(np.min(curve))
-    if not np.isfinite(lowest):
-        return int(order[0]), int(order[0])
-    best = int(np.argmax(curve <= lowest + 1e-12 * abs(lowest)))
-    spread = float(se[order[best]])
-    limit = curve[best] + (spread if np.isfinite(spread) else 0.0)
-    return int(order[best]), int(order[np.argmax(curve <= limit)])
-
-
-def aggregate(scores: Array, weights: Array) -> tuple[Array, Array]:
-    """Mean over the folds and its standard error, folds weighted by the rows they held out (as glmnet does).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> mean, se = aggregate(np.array([[1.0], [3.0]]), np.array([3.0, 1.0]))
-    >>> mean, se.round(3)
-    (array([1.5]), array([0.866]))
-    """
-    with np.errstate(invalid="ignore", divide="ignore"):  # an infinite score of a fold; a single fold
-        share = weights / weights.sum()
-        mean = share @ scores
-        variance = share @ (scores - mean) ** 2
-        return mean, np.sqrt(variance / np.float64(len(weights) - 1))
+    patience = check_count("patience", patience, 1)
+    for k, (train, _) in enumerate(folds):
+        lacking = study.lacking(train)
+        if lacking:
+            raise ValueError(f"`cv`: the training rows of fold {k} have {lacking}; {remedy}.")
+    with threads(n_jobs, len(folds) + 1) as each:
+        whole = study.track()
+        whole.start()
+        clock, options = whole.times, study.options
+        # Times and rules of the user act on the path of all rows, which then tells the clock when it has ended.
+        at_once = full or options.t is not None or options.stop is not None or len(clock) < FEW_TIMES
+        first = len(clock) if at_once else int(np.ceil(FIRST * len(clock)))
+        integrate([whole], [float(clock[first - 1])], each=each)
+        clock = whole.reached(clock)
+        curves = _Curves(study, whole, clock, folds, scorers, None if full or len(folds) < MIN_FOLDS else patience)
+        with progress_bar(options.progress, float(clock[0]), float(clock[-1])) as curves.report:
+            integrate([whole, *curves.folds], curves.ticks(), curves.have_turned, each)
+        return curves.select(min(first, len(clock)))
 
 
 # --- all folds together --------------------------------------------------------------------------------------
 
 
-class _Folds:
-    """Folds that advance together, with their scores so far."""
+class _Fold:
+    """The path on the training rows of a fold, and the scores of the rows held out, so far."""
 
-    def __init__(self, paths: list[FoldPath], scorers: tuple[Scorer, ...]) -> None:
-        self.paths = paths
+    def __init__(
+        self, study: AbstractStudy, track: Track, test: IntArray, scorers: tuple[Scorer, ...], clock: Array
+    ) -> None:
+        self.study = study
+        self.track = track
+        self.test = test
         self.scorers = scorers
-        self.weights = np.array([fold.data.w[fold.test].sum() for fold in paths])
-        self.scores = np.zeros((len(scorers), len(paths), 0))
-        self.etas: list[list[Array]] = [[] for _ in paths]
+        self.clock = clock
+        self.scores = np.zeros((len(scorers), 0))
+        self.etas: list[Array | None] = []
 
-    def run(
-        self,
-        clock: Array,
-        patience: int | None,
-        each: Callable[[Callable[[FoldPath], Any], list[FoldPath]], Any],
-        report: Callable[[float], None],
-    ) -> int:
-        """Trace and score until all curves have turned; returns how many times of the clock count.
+    def reach(self, until: float) -> None:
+        self.track.reach(until)
+        times = self.clock[self.scores.shape[1] : np.searchsorted(self.clock, until, side="right")]
+        held = self.study.held_out(self.track, self.test, times)
+        self.scores = np.append(self.scores, [scorer.score(held) for scorer in self.scorers], axis=1)
+        self.etas.append(held.eta)
 
-        Without ``patience`` the whole clock is run.
-        """
-        total, done = len(clock), 0
-        stretch = total if patience is None else _first_stretch(total)
-        while done < total:
-            begin, done = done, min(done + stretch, total)
 
-            def visit(fold: FoldPath, begin: int = begin, done: int = done) -> tuple[Array, Array]:
-                fold.advance(clock, done - 1)
-                return fold.score(self.scorers, clock[begin:done])
+class _Curves:
+    """Folds that advance together with the path of all rows, and the curves of their scores so far.
 
-            results = each(visit, self.paths)
-            self.scores = np.concatenate([self.scores, np.stack([scores for scores, _ in results], axis=1)], axis=2)
-            for kept, (_, eta) in zip(self.etas, results, strict=True):
-                kept.append(eta)
-            report(float(clock[done - 1]))
-            if patience is not None:
-                turn, stretch = self._outlook(total, patience)
-                if turn is not None:
-                    return turn + 1
-        return total
+    ``patience`` is None where the whole clock is run, whatever the curves do.
+    """
 
-    def _outlook(self, total: int, patience: int) -> tuple[int | None, int]:
-        """Where the last of the curves has turned, or how many more times to trace before looking again."""
-        turns, more = [], 1
-        X = self.paths[0].data.X
-        longest = patience if X.shape[0] * X.shape[1] >= LARGE else max(patience, round(STRETCH * total))
-        for scorer, scores in zip(self.scorers, self.scores, strict=True):
-            mean, se = aggregate(scores, self.weights)
+    report: Callable[[float], None]
+
+    def __init__(
+        self, study: AbstractStudy, whole: Track, clock: Array, rows: Folds,
+        scorers: Callable[[int], tuple[Scorer, ...]], patience: int | None,
+    ) -> None:  # fmt: skip
+        self.study = study
+        self.whole = whole
+        self.clock = clock
+        self.rows = rows
+        self.patience = patience
+        tracks = study.tracks([train for train, _ in rows], clock)
+        self.folds = [
+            _Fold(study, track, test, scorers(k), clock)
+            for k, (track, (_, test)) in enumerate(zip(tracks, rows, strict=True))
+        ]
+        self.weights = np.array([study.w[test].sum() for _, test in rows])
+        self.next_look = len(clock) if patience is None else int(np.ceil(FIRST * len(clock)))
+        self.turn: int | None = None
+
+    def ticks(self) -> Iterator[float]:
+        """The times at which the curves are looked at; which, is decided as they grow."""
+        last = len(self.clock) - 1
+        return (float(time) for i, time in enumerate(self.clock) if i + 1 >= self.next_look or i == last)
+
+    def have_turned(self, tick: float) -> bool:
+        """Whether all curves have turned, or there is no more to come; else when to look again."""
+        self.report(tick)
+        if self.patience is None or self.whole.record.end < tick * self.whole.unit:
+            return True
+        total, done, turns, more = len(self.clock), self.folds[0].scores.shape[1], [], 1
+        longest = self.patience if self.study.nbytes >= LARGE else max(self.patience, round(STRETCH * total))
+        for k, scorer in enumerate(self.folds[0].scorers):
+            mean, se = aggregate(np.stack([fold.scores[k] for fold in self.folds]), self.weights)
             turn, run = clear_turn(
-                mean, se, patience, larger_is_better=scorer.larger_is_better, smooth=scorer.is_smooth
+                mean, se, self.patience, larger_is_better=scorer.larger_is_better, smooth=scorer.is_smooth
             )
             turns.append(turn)
             if turn is None:
-                more = max(more, patience - run if run else longest)
-        known = [turn for turn in turns if turn is not None]
-        return (max(known) if len(known) == len(turns) else None), more
+                more = max(more, self.patience - run if run else longest)
+        self.next_look = done + more
+        self.turn = None if None in turns else max(turn for turn in turns if turn is not None)
+        return self.turn is not None
 
-    def select(self, whole: WholePath, n_times: int, has_turned: bool) -> Selection:
-        """The result, from the first ``n_times`` times."""
-        times, path, paths = whole.clock[:n_times], whole.path, self.paths
+    def select(self, traced: int) -> Selection:
+        """The result: the curves up to where they turned, or where the path of all rows ended by itself.
+
+        ``traced`` of the times are those to which that path was traced beforehand.
+        """
+        study, rows, done = self.study, self.rows, self.folds[0].scores.shape[1]
+        path = study.report(self.whole.path(self.clock[: max(traced, done)]), self.whole)
+        n_times = done if self.turn is None else self.turn + 1
+        ended = path.t[-1] < self.clock[n_times - 1]
+        if ended:
+            n_times = int(np.searchsorted(self.clock, path.t[-1]))
+        times, scorers = self.clock[:n_times], self.folds[0].scorers
         scores = {
-            scorer.name: _curve(scorer, times, scores[:, :n_times], self.weights)
-            for scorer, scores in zip(self.scorers, self.scores, strict=True)
+            scorer.name: _curve(scorer, times, np.stack([f.scores[k, :n_times] for f in self.folds]), self.weights)
+            for k, scorer in enumerate(scorers)
         }
-        for fold in paths:
-            fold.release()
-        by_name = {scorer.name: scorer for scorer in self.scorers}
+        end, tracks = self.clock[done - 1 : done], [fold.track for fold in self.folds]
+        fold_paths = tuple(study.report(replace(track.path(end), _continue=None), track) for track in tracks)
+        for track in tracks:
+            track.release()
 
         def train(measure: str) -> Array:
-            return np.stack([fold.train_score(by_name[measure], times) for fold in paths])
+            k = list(scores).index(measure)
+            held = [study.held_out(track, some, times) for track, (some, _) in zip(tracks, rows, strict=True)]
+            return np.stack([fold.scorers[k].score(one) for fold, one in zip(self.folds, held, strict=True)])
 
-        first = scores[self.scorers[0].name]
-        folds = [(fold.train, fold.test) for fold in paths]
+        first = scores[scorers[0].name]
         return Selection(
-            rule=f"{len(paths)}-fold cross-validation",
+            rule=f"{len(rows)}-fold cross-validation",
             t=first.t_min,
             times=times,
-            curves={"df": path.df[:n_times]},
+            curves={"df": study.sizes(path)[:n_times]},
             fold_weights=self.weights,
-            out_of_fold=_gather(folds, [np.concatenate(eta)[:n_times] for eta in self.etas], len(paths[0].data.y)),
+            out_of_fold=_gather(rows, [fold.etas for fold in self.folds], n_times, len(study.w)),
             path=path,
-            folds=tuple(folds),
-            fold_paths=tuple(fold.path for fold in paths if fold.path is not None),
+            folds=tuple(rows),
+            fold_paths=fold_paths,
             scores=scores,
-            stopped_early=has_turned,
+            stopped_early=self.turn is not None and not ended and n_times < len(self.clock),
             _train=train,
             **vars(first),
         )
@@ -280,33 +285,20 @@ def _curve(scorer: Scorer, times: Array, scores: Array, weights: Array) -> Score
     return ScoreCurve(scorer.name, scorer.larger_is_better, float(times[i_min]), float(times[i_1se]), mean, se, scores)
 
 
-def _gather(folds: Folds, etas: list[Array], n: int) -> Array:
+def _gather(folds: Folds, etas: list[list[Array | None]], n_times: int, n: int) -> Array | None:
     """Held-out predictors in the order of the rows; the mean where a row was held out more than once."""
-    out = np.zeros((etas[0].shape[0], n, *etas[0].shape[2:]))
-    count = np.zeros(n)
-    for (_, test), eta in zip(folds, etas, strict=True):
+    if etas[0][0] is None:
+        return None
+    of_folds: list[Array] = [np.concatenate(eta)[:n_times] for eta in etas]  # type: ignore[arg-type]
+    out, count = np.zeros((n_times, n, *of_folds[0].shape[2:])), np.zeros(n)
+    for (_, test), eta in zip(folds, of_folds, strict=True):
         out[:, test] += eta
         count[test] += 1
     count[count == 0] = np.nan
     return out / (count if out.ndim == 2 else count[:, None])
 
 
-# --- odds and ends -------------------------------------------------------------------------------------------
-
-
-def _first_stretch(n_times: int) -> int:
-    """How many of some times are traced before the curve is looked at."""
-    return int(np.ceil(FIRST * n_times))
-
-
-def _ends(clock: Array) -> tuple[float, float]:
-    return float(clock[0]), float(clock[-1])
-
-
-def _check_patience(patience: Any) -> int:
-    if not isinstance(patience, numbers.Integral) or isinstance(patience, bool) or patience < 1:
-        raise ValueError(f"`patience` must be a whole number of times, at least 1, found {patience!r}.")
-    return int(patience)
+# --- warnings ------------------------------------------------------------------------------------------------
 
 
 def _warn_if_constant(selection: Selection) -> None:

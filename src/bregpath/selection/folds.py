@@ -11,7 +11,7 @@ import numpy as np
 from bregpath import _frames
 from bregpath._typing import Array, IntArray
 
-__all__ = ["Folds", "check_classes", "make_folds"]
+__all__ = ["Folds", "make_folds"]
 
 Folds = list[tuple[IntArray, IntArray]]
 
@@ -59,18 +59,6 @@ def make_folds(cv: Any, X: Any, y: Array, w: Array, groups: Any = None, stratify
     if not folds:
         raise ValueError("`cv` gives no folds; at least one pair (train, test) is needed.")
     return folds
-
-
-def check_classes(folds: Folds, y: Array, coded: Array) -> None:
-    """A model can not predict a class it has never seen: every class is in the training rows of every fold."""
-    classes = np.unique(coded)
-    for k, (train, _) in enumerate(folds):
-        missing = np.setdiff1d(classes, coded[train])
-        if len(missing):
-            raise ValueError(
-                f"`cv`: the training rows of fold {k} have no row of class {_label(y[coded == missing[0]][0])}; use "
-                "stratified folds, fewer folds, or `cv_groups` that spread every class over two groups."
-            )
 
 
 def _by_number(k: int, y: Array, groups: Array | None, stratify: bool, seed: Any) -> IntArray:

@@ -10,7 +10,7 @@ import numpy as np
 from bregpath import _interrupts
 from bregpath._typing import Array, IntArray
 from bregpath.path import Path
-from bregpath.selection.bootstrap import check_share, make_generator
+from bregpath.selection.checks import check_choice, check_share, make_generator
 from bregpath.selection.copies import copula_copies, dense_columns, elliptical_copies, gaussian_copies
 from bregpath.trace import trace_path
 
@@ -60,7 +60,7 @@ class KnockoffSelection:
 
     def at_level(self, fdr: float) -> KnockoffSelection:
         """The same statistics at another level."""
-        fdr = check_share("fdr", fdr, 0.0, 1.0)
+        fdr = check_share("fdr", fdr)
         threshold = knockoff_threshold(self.statistics, fdr)
         return replace(self, fdr=fdr, threshold=threshold, selected=np.flatnonzero(self.statistics >= threshold))
 
@@ -153,9 +153,8 @@ def knockoff_select(
     >>> bregpath.knockoff_select(data.X, data.y, fdr=0.2).selected.tolist()
     [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]
     """
-    fdr = check_share("fdr", fdr, 0.0, 1.0)
-    if statistic not in STATISTICS:
-        raise ValueError(f"`statistic` must be one of {list(STATISTICS)}, found {statistic!r}.")
+    fdr = check_share("fdr", fdr)
+    check_choice("statistic", statistic, STATISTICS)
     matrix, names = dense_columns(X)
     options = _for_both(options, matrix.shape[1])
     fakes = _make_copies(matrix, copies, covariance, make_generator(seed), progress)
@@ -178,7 +177,7 @@ def knockoff_threshold(statistics: Any, fdr: float) -> float:
     >>> knockoff_threshold([5, 4, 3, 2, -1, 0.5], fdr=0.25), knockoff_threshold([5, 4, -3], fdr=0.25)
     (2.0, inf)
     """
-    fdr = check_share("fdr", fdr, 0.0, 1.0)
+    fdr = check_share("fdr", fdr)
     W = np.asarray(statistics, dtype=float)
     levels = np.unique(np.abs(W[W != 0]))
     sizes = np.sort(W[W > 0]), np.sort(-W[W < 0])
@@ -211,14 +210,10 @@ def _entries(path: Path) -> Array:
 # --- checks --------------------------------------------------------------------------------------------------
 
 
-def _make_copies(
-    X: Array, copies: Any, covariance: Any, rng: np.random.Generator, progress: bool | None
-) -> Array:
+def _make_copies(X: Array, copies: Any, covariance: Any, rng: np.random.Generator, progress: bool | None) -> Array:
     if isinstance(copies, str):
         if copies not in (*NORMAL, *OTHERS):
-            raise ValueError(
-                f"`copies` must be one of {[*NORMAL, *OTHERS]}, an array or a callable, found {copies!r}."
-            )
+            raise ValueError(f"`copies` must be one of {[*NORMAL, *OTHERS]}, an array or a callable, found {copies!r}.")
         if copies in NORMAL:
             return gaussian_copies(X, rng, covariance, NORMAL[copies], progress)
     if covariance is not None:

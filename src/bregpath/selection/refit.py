@@ -13,7 +13,7 @@ from bregpath._typing import Array, IntArray
 from bregpath.losses import AbstractLoss
 from bregpath.path import Path
 from bregpath.run import SATURATION
-from bregpath.selection.bootstrap import check_share
+from bregpath.selection.checks import check_share
 from bregpath.trace import trace_path
 
 __all__ = ["Refit", "relaxed_refit"]
@@ -80,7 +80,7 @@ class Refit:
         """Lower and upper ends of naive normal intervals; NaN off the support."""
         from scipy.special import ndtri
 
-        width = ndtri(0.5 + 0.5 * check_share("level", level, 0.0, 1.0)) * self.standard_errors
+        width = ndtri(0.5 + 0.5 * check_share("level", level)) * self.standard_errors
         return self.coef - width, self.coef + width
 
     def decision_function(self, X: Any, offset: Any = None) -> Array:

@@ -110,6 +110,14 @@ class Selection:
     # Scores the training rows by a measure; lost when the selection is pickled, because it holds the data.
     _train: Callable[[str], Array] | None = None
 
+    @classmethod
+    def without_folds(
+        cls, rule: str, path: Any, best: int, values: Array, measure: str, curves: Mapping[str, Array]
+    ) -> Selection:
+        """The choice of one of the times of a path, by a curve that has no standard error."""
+        t = float(path.t[best])
+        return cls(rule, t, t, None, path.t, values, measure=measure, curves=curves, path=path)
+
     def one_se(self) -> Selection:
         """The same selection with the sparser model of the one-standard-error rule."""
         if self.t_1se is None:

@@ -3,35 +3,31 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from bregpath import _interrupts, _validation
 from bregpath._typing import Array, BoolArray, IntArray
-from bregpath.flow.stop import Progress
 from bregpath.path import Path
-from bregpath.selection._threads import map_threads
-from bregpath.selection.bootstrap import RowTracer, check_count, check_rows, draw_halves, make_generator, names_for
-from bregpath.trace import trace_path
+from bregpath.regression import Regression
+from bregpath.selection.checks import check_choice, check_count, make_generator
+from bregpath.selection.replicates import (
+    Trace,
+    check_rows,
+    draw_halves,
+    lacks_labels,
+    names_for,
+    read_replicates,
+    traces_of,
+)
+from bregpath.study import AbstractStudy
 
-__all__ = ["Stability", "error_bound", "replicate_stability", "stability_selection"]
+__all__ = ["Stability", "error_bound", "replicate_stability", "stability_of", "stability_selection"]
 
 BOUNDS = ("unimodal", "worst-case")
-
-
-class HasEntryTimes(Protocol):
-    """What a replicate must offer: when each variable (or edge) entered, ``inf`` for never.
-
-    To count what is in the model at t (``count="active"``) it also needs ``t`` and ``at(t).coef``, as a Path has.
-    """
-
-    @property
-    def entry_times(self) -> Array:
-        """Shape (p,), or (p, p) and symmetric for the edges of a graph."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -243,36 +239,44 @@ def stability_selection(
     >>> stability.selected.tolist(), stability.error_bound <= 1
     ([0, 1, 2, 3], True)
     """
-    _check_choices(pairs, count, bound, max_false, n_variables)
-    threshold = _check_threshold(threshold)
-    n_replicates = _check_replicates(n_replicates, pairs)
-    bound = bound or ("unimodal" if pairs else "worst-case")
+    study = Regression.read(X, y, **options)
+    rules = _Rules(threshold, max_false, n_variables, n_replicates, pairs, bound, count)
+    return stability_of(study, rules, n_jobs=n_jobs, seed=seed)
+
+
+def stability_of(study: AbstractStudy, rules: _Rules | None = None, *, n_jobs: Any = None, seed: Any = 0) -> Stability:
+    """`stability_selection` of any study: of the columns of a regression, or of the edges of a graph."""
+    rules = _Rules() if rules is None else rules
+    rows, rng = check_rows(study.pool), make_generator(seed)
+    halves = draw_halves(rows, rules.n_replicates, rules.pairs, study.lacking, rng)
     with _interrupts.all_or_nothing():
-        path = trace_path(X, y, **options)
-    tracer = RowTracer.like(path, X, y, options)
-    weights, groups = path.trajectory.penalty.weights, getattr(path.trajectory.penalty, "groups", None)
+        path = study.trace()
+    weights, variable = path.trajectory.penalty.weights, study.variables
     never_penalised = np.all(weights == 0, axis=1)
     candidates = ~never_penalised & np.any(np.isfinite(weights), axis=1)
-    limits: dict[str, Any] = {"t": [float(path.t[-1])]}
-    n_items = int(_counted_once(candidates, groups).sum())
-    n_variables = _variables_allowed(n_items, threshold, max_false, n_variables, n_replicates, bound)
-    if n_variables is not None:
-        sizes = np.bincount(np.arange(len(candidates))[candidates] if groups is None else groups[candidates])
-        largest = np.sort(sizes)[::-1][:n_variables].sum()  # so many columns are n_variables variables or more
-        limits["stop"] = partial(_has_entered, int(largest + never_penalised.sum()))
-    return replicate_stability(
-        lambda rows: tracer(rows, **limits), tracer.rows, path.t, candidates=candidates, threshold=threshold,
-        max_false=None, n_variables=n_variables, n_replicates=n_replicates, pairs=pairs, bound=bound, count=count,
-        n_jobs=n_jobs, seed=seed, labels=tracer.labels, names=path.feature_names, path=path, groups=groups,
+    sizes = np.bincount(variable[candidates])  # coefficients of each variable
+    q, stop = rules.allowed(int(np.count_nonzero(sizes))), None
+    if q is not None:
+        # So many coefficients are q variables or more.
+        enough = int(np.sort(sizes)[::-1][:q].sum() + never_penalised.sum())
+        stop = _StopAtCoefficients(enough)
+    traces = traces_of(study, halves, path.t[-1:], n_jobs, stop)
+    return _count(
+        traces, path.t, replace(rules, n_variables=q, max_false=None), n_jobs, path,
+        study.as_reported(candidates), groups=study.groups,
     )  # fmt: skip
 
 
-def _has_entered(n: int, progress: Progress) -> bool:
-    return progress.n_active >= n
+@dataclass(frozen=True)
+class _StopAtCoefficients:
+    n: int
+
+    def __call__(self, progress: Any) -> bool:
+        return progress.n_active >= self.n
 
 
 def replicate_stability(
-    trace: Callable[[IntArray], HasEntryTimes],
+    trace: Callable[[IntArray], Any],
     rows: IntArray | int,
     times: Any,
     *,
@@ -328,20 +332,74 @@ def replicate_stability(
     >>> replicate_stability(trace, 200, times=[0.5, 1.0, 2.0, 4.0]).selected.tolist()
     [0, 1, 2, 3]
     """
-    _check_choices(pairs, count, bound, max_false, n_variables)
-    threshold, times = _check_threshold(threshold), _validation.check_times(times)
-    n_replicates = _check_replicates(n_replicates, pairs)
-    bound = bound or ("unimodal" if pairs else "worst-case")
-    halves = draw_halves(check_rows(rows), n_replicates, pairs, labels, make_generator(seed))
+    times = _validation.check_times(times)
+    rules = _Rules(threshold, max_false, n_variables, n_replicates, pairs, bound, count)
+    halves = draw_halves(check_rows(rows), rules.n_replicates, pairs, lacks_labels(labels), make_generator(seed))
+    traces = [(lambda until, half=half: trace(half)) for half in halves]
+    return _count(traces, times, rules, n_jobs, path, candidates, names, groups)
+
+
+@dataclass(frozen=True)
+class _Rules:
+    """What is asked of a stability selection, checked; the arguments of `stability_selection`."""
+
+    threshold: float = 0.9
+    max_false: float | None = 1.0
+    n_variables: int | None = None
+    n_replicates: int = 100
+    pairs: bool = True
+    bound: str | None = None
+    count: str = "entered"
+
+    def __post_init__(self) -> None:
+        if self.n_variables is not None:
+            check_count("n_variables", self.n_variables, 1)
+        elif self.max_false is not None:
+            _validation.check_number("max_false", self.max_false)
+        check_choice("count", self.count, ("entered", "active"))
+        if self.bound is None:
+            object.__setattr__(self, "bound", "unimodal" if self.pairs else "worst-case")
+        check_choice("bound", self.bound, BOUNDS)
+        if self.bound == "unimodal" and not self.pairs:
+            raise ValueError('`bound`="unimodal" holds for complementary pairs; use pairs=True or bound="worst-case".')
+        _check_threshold(self.threshold)
+        if check_count("n_replicates", self.n_replicates, 2) % 2 and self.pairs:
+            raise ValueError(f"`n_replicates` must be even, since halves come in pairs; found {self.n_replicates!r}.")
+
+    def allowed(self, n_items: int) -> int | None:
+        """The largest number of variables a replicate may select; None for no limit."""
+        if self.n_variables is not None or self.max_false is None:
+            return self.n_variables
+        bounds = [self.error_bound(q, n_items) for q in range(1, n_items + 1)]
+        allowed = int(np.searchsorted(np.maximum.accumulate(bounds), self.max_false, side="right"))
+        if allowed == 0:
+            raise ValueError(
+                f"`max_false`={self.max_false!r} is out of reach with {n_items} candidates and "
+                f"`threshold`={self.threshold:g}: one variable a replicate already gives "
+                f"{bounds[0] if bounds else 0.0:.3g}. Ask for more, or raise `threshold`."
+            )
+        return allowed
+
+    def error_bound(self, q: float, n_items: int) -> float:
+        return error_bound(q, n_items, self.threshold, self.n_replicates, kind=str(self.bound))
+
+
+# --- replicates ----------------------------------------------------------------------------------------------
+
+
+def _count(
+    traces: Iterable[Trace], times: Array, rules: _Rules, n_jobs: int | None, path: Any, candidates: Any,
+    names: Sequence[str] | None = None, groups: Any = None,
+) -> Stability:  # fmt: skip
+    """Trace all replicates and count what they select."""
     heard: list[Any] = [] if path is None else [path]
 
-    def read(half: IntArray) -> tuple[Array, BoolArray | None]:
-        replicate = trace(half)
+    def read(replicate: Any) -> tuple[Array, BoolArray | None]:
         if not heard:
             heard.append(replicate)
-        return _read(replicate, times, count)
+        return _read(replicate, times, rules.count)
 
-    replicates = map_threads(read, halves, n_jobs)
+    replicates = read_replicates(traces, float(times[-1]), read, n_jobs)
     entries, edges = np.stack([entry for entry, _ in replicates]), None
     names = names_for(names, heard[0], entries.shape[1])
     if entries.ndim == 3:
@@ -351,19 +409,17 @@ def replicate_stability(
     if groups is not None:
         groups, entries = _check_groups(groups, entries)
     once = _counted_once(chosen, groups)
-    q = _variables_allowed(int(once.sum()), threshold, max_false, n_variables, n_replicates, bound)
+    q = rules.allowed(int(once.sum()))
     counted = _first(entries, chosen, once, q)
     times = _needed(times, counted[:, chosen])
     probabilities = _share_entered(counted, times)
     size = probabilities[:, once].sum(axis=1)
-    if count == "active":
+    if rules.count == "active":
         probabilities = _share_active([active for _, active in replicates], counted, times, edges)
     return Stability(
-        times, probabilities, size, threshold, bound, q, n_replicates, pairs, chosen, edges, names, path, groups
-    )
-
-
-# --- replicates ----------------------------------------------------------------------------------------------
+        times, probabilities, size, float(rules.threshold), str(rules.bound), q, int(rules.n_replicates), rules.pairs,
+        chosen, edges, names, path, groups,
+    )  # fmt: skip
 
 
 def _read(path: Any, times: Array, count: str) -> tuple[Array, BoolArray | None]:
@@ -420,7 +476,33 @@ def _share_active(active: list[Any], counted: Array, times: Array, edges: IntArr
     return total / len(active)
 
 
-# --- error bounds --------------------------------------------------------------------------------------------
+def _check_candidates(candidates: Any, n_items: int, edges: IntArray | None) -> BoolArray:
+    if candidates is None:
+        return np.ones(n_items, dtype=bool)
+    mask = np.asarray(candidates, dtype=bool)
+    if edges is not None and mask.ndim == 2:
+        mask = mask[edges[:, 0], edges[:, 1]]
+    if mask.shape != (n_items,):
+        raise ValueError(f"`candidates` must say yes or no to each of {n_items} items, found shape {mask.shape}.")
+    return mask
+
+
+def _check_groups(groups: Any, entries: Array) -> tuple[IntArray, Array]:
+    """Labels from 0 on, and the entry times of groups: that of the first of their items."""
+    if np.shape(groups) != (entries.shape[1],):
+        raise ValueError(
+            f"`groups` must have one label for each of {entries.shape[1]} items, found shape {np.shape(groups)}."
+        )
+    labels = np.unique(groups, return_inverse=True)[1].ravel()
+    order = np.argsort(labels, kind="stable")
+    starts = np.searchsorted(labels[order], np.arange(labels.max(initial=-1) + 1))
+    return labels, np.minimum.reduceat(entries[:, order], starts, axis=1)[:, labels]
+
+
+def _check_threshold(threshold: Any) -> float:
+    if isinstance(threshold, numbers.Real) and 0.5 < float(threshold) <= 1.0:
+        return float(threshold)
+    raise ValueError(f"`threshold` must be a probability above 0.5 and at most 1, found {threshold!r}.")
 
 
 def error_bound(q: float, n_items: int, threshold: float, n_replicates: int = 100, *, kind: str = "unimodal") -> float:
@@ -452,72 +534,3 @@ def error_bound(q: float, n_items: int, threshold: float, n_replicates: int = 10
         elif 2.0 * threshold - 1.0 > 0.5 / n_pairs:
             constant = min(constant, 0.5 / (2.0 * threshold - 1.0 - 0.5 / n_pairs))
     return float(min(constant * q**2 / n_items, n_items))
-
-
-def _variables_allowed(
-    n_items: int, threshold: float, max_false: Any, n_variables: Any, n_replicates: int, bound: str
-) -> int | None:
-    """The largest number of variables a replicate may select; None for no limit."""
-    if n_variables is not None:
-        return int(n_variables)
-    if max_false is None:
-        return None
-    bounds = [error_bound(q, n_items, threshold, n_replicates, kind=bound) for q in range(1, n_items + 1)]
-    allowed = int(np.searchsorted(np.maximum.accumulate(bounds), max_false, side="right"))
-    if allowed == 0:
-        least = bounds[0] if bounds else 0.0
-        raise ValueError(
-            f"`max_false`={max_false!r} is out of reach with {n_items} candidates and `threshold`={threshold:g}: "
-            f"one variable a replicate already gives {least:.3g}. Ask for more, or raise `threshold`."
-        )
-    return allowed
-
-
-def _check_candidates(candidates: Any, n_items: int, edges: IntArray | None) -> BoolArray:
-    if candidates is None:
-        return np.ones(n_items, dtype=bool)
-    mask = np.asarray(candidates, dtype=bool)
-    if edges is not None and mask.ndim == 2:
-        mask = mask[edges[:, 0], edges[:, 1]]
-    if mask.shape != (n_items,):
-        raise ValueError(f"`candidates` must say yes or no to each of {n_items} items, found shape {mask.shape}.")
-    return mask
-
-
-def _check_groups(groups: Any, entries: Array) -> tuple[IntArray, Array]:
-    """Labels from 0 on, and the entry times of groups: that of the first of their items."""
-    if np.shape(groups) != (entries.shape[1],):
-        raise ValueError(
-            f"`groups` must have one label for each of {entries.shape[1]} items, found shape {np.shape(groups)}."
-        )
-    labels = np.unique(groups, return_inverse=True)[1].ravel()
-    order = np.argsort(labels, kind="stable")
-    starts = np.searchsorted(labels[order], np.arange(labels.max(initial=-1) + 1))
-    return labels, np.minimum.reduceat(entries[:, order], starts, axis=1)[:, labels]
-
-
-def _check_threshold(threshold: Any) -> float:
-    if isinstance(threshold, numbers.Real) and 0.5 < float(threshold) <= 1.0:
-        return float(threshold)
-    raise ValueError(f"`threshold` must be a probability above 0.5 and at most 1, found {threshold!r}.")
-
-
-def _check_replicates(n_replicates: Any, pairs: bool) -> int:
-    number = check_count("n_replicates", n_replicates, 2)
-    if pairs and number % 2:
-        raise ValueError(f"`n_replicates` must be even, since halves come in pairs; found {n_replicates!r}.")
-    return number
-
-
-def _check_choices(pairs: Any, count: Any, bound: Any, max_false: Any, n_variables: Any) -> None:
-    """Refuse what can be refused before anything is traced."""
-    if n_variables is not None:
-        check_count("n_variables", n_variables, 1)
-    elif max_false is not None:
-        _validation.check_number("max_false", max_false)
-    if count not in ("entered", "active"):
-        raise ValueError(f'`count` must be "entered" or "active", found {count!r}.')
-    if bound is not None and bound not in BOUNDS:
-        raise ValueError(f"`bound` must be one of {list(BOUNDS)}, found {bound!r}.")
-    if bound == "unimodal" and not pairs:
-        raise ValueError('`bound`="unimodal" holds for complementary pairs; use pairs=True or bound="worst-case".')

@@ -140,6 +140,19 @@ class AbstractStore(ABC):
         """Runs of rows as float64 arrays, where that is cheap (dense data); else None."""
         return None
 
+    @property
+    def nbytes(self) -> float:
+        """Size of a copy of all rows, infinite where `rows` cannot be asked for."""
+        return np.inf
+
+    def rows(self, index: IntArray) -> AbstractStore:
+        """A copy of some rows, as a store of their own."""
+        raise NotImplementedError(f"{type(self).__name__} does not copy rows; give other rows the weight zero.")
+
+    def predict(self, beta: Array, columns: IntArray, rows: IntArray) -> Array:
+        """``X[rows][:, columns] @ beta``."""
+        return self.fetch(columns).matvec(beta)[rows]
+
     def n_alpha(self, n_outputs: int) -> int:
         """Number of unpenalised parameters for a predictor with so many columns."""
         return n_outputs

@@ -47,6 +47,16 @@ class DenseStore(AbstractStore):
         # Columns are taken as rows of the transpose: whole runs of memory where X is in Fortran order.
         return DenseBlock(np.ascontiguousarray(self.X.T[columns], dtype=np.float64).T, is_own=True)
 
+    @property
+    def nbytes(self) -> float:
+        return float(self.X.nbytes)
+
+    def rows(self, index: IntArray) -> DenseStore:
+        return DenseStore(np.take(self.X.T, index, axis=1).T)  # by columns, as products want it
+
+    def predict(self, beta: Array, columns: IntArray, rows: IntArray) -> Array:
+        return np.asarray(self.X.T[np.ix_(columns, rows)].T @ beta)
+
     def row_blocks(self) -> Iterator[tuple[slice, Array]]:
         return row_runs(self.X)
 

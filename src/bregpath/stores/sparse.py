@@ -38,6 +38,16 @@ class SparseStore(AbstractStore):
     def fetch(self, columns: IntArray) -> SparseBlock:
         return SparseBlock(self.X[:, columns].astype(np.float64), np.zeros(len(columns)), np.ones(len(columns)))
 
+    @property
+    def nbytes(self) -> float:
+        return float(self.X.data.nbytes + self.X.indices.nbytes)
+
+    def rows(self, index: IntArray) -> SparseStore:
+        return SparseStore(self.X[index])
+
+    def predict(self, beta: Array, columns: IntArray, rows: IntArray) -> Array:
+        return np.asarray(self.X[:, columns][rows] @ beta)
+
 
 class SparseBlock(AbstractBlock):
     """``(X - center) / scale`` of canonical CSC columns in float64, computed on the fly: X stays sparse.

@@ -3,60 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bregpath._typing import Array
 from bregpath.losses import AbstractLoss
+from bregpath.regression import HeldOut
 
-__all__ = ["SCORES", "Rows", "Scorer", "make_scorers"]
-
-
-@dataclass(frozen=True)
-class Rows:
-    """What a score needs to know of some rows, besides their predictors."""
-
-    loss: AbstractLoss
-    unit: float  # of y, in which losses with units count
-    y: Array  # as the user gave it
-    coded: Array  # as the loss takes it
-    w: Array  # weights
-    weighted: bool  # whether the user gave weights
+__all__ = ["SCORES", "Scorer", "make_scorers"]
 
 
-@dataclass(frozen=True)
-class Scorer:
+class Scorer(NamedTuple):
     """A named measure of predictions."""
 
     name: str
-    measure: str | Callable[..., float]  # a key of SCORES, or the user's own function
-    larger_is_better: bool
-
-    @property
-    def is_smooth(self) -> bool:
-        """Whether its curve is that of the loss itself, which moves without jumps."""
-        return self.measure == "deviance"
-
-    def __call__(self, rows: Rows, eta: Array) -> Array:
-        """Scores (T,) of linear predictors (T, n) or (T, n, q)."""
-        if isinstance(self.measure, str):
-            return SCORES[self.measure](rows.loss, rows.unit, eta, rows.coded, rows.w / rows.w.sum())
-        extra = {"sample_weight": rows.w} if rows.weighted else {}
-        return np.array([float(self.measure(rows.y, rows.loss.predict(e), **extra)) for e in eta])
+    score: Callable[[Any], Array]  # from what `AbstractStudy.held_out` returns to one number a time
+    larger_is_better: bool = False
+    is_smooth: bool = False  # whether its curve is that of the loss itself, which moves without jumps
 
 
 def make_scorers(scoring: Any, loss: AbstractLoss) -> tuple[Scorer, ...]:
     """The measures that were asked for: a name, a function, a list of these, or a dict of them by name."""
-    if scoring is None:
-        scoring = "deviance"
+    scoring = "deviance" if scoring is None else scoring
     if isinstance(scoring, Mapping):
-        scorers = tuple(_check(measure, loss, str(name)) for name, measure in scoring.items())
-    elif isinstance(scoring, list | tuple | set):
-        scorers = tuple(_check(measure, loss) for measure in scoring)
+        scorers = tuple(_read(measure, loss, str(name)) for name, measure in scoring.items())
     else:
-        scorers = (_check(scoring, loss),)
+        several = scoring if isinstance(scoring, list | tuple | set) else (scoring,)
+        scorers = tuple(_read(measure, loss) for measure in several)
     names = [scorer.name for scorer in scorers]
     if not names:
         raise ValueError("`scoring` is empty; name at least one measure, or leave it out for the deviance.")
@@ -65,7 +39,7 @@ def make_scorers(scoring: Any, loss: AbstractLoss) -> tuple[Scorer, ...]:
     return scorers
 
 
-def _check(measure: Any, loss: AbstractLoss, name: str | None = None) -> Scorer:
+def _read(measure: Any, loss: AbstractLoss, name: str | None = None) -> Scorer:
     if not callable(measure) and not (isinstance(measure, str) and measure in SCORES):
         raise ValueError(f"`scoring` must be one of {sorted(SCORES)} or a callable (or several), found {measure!r}.")
     if hasattr(measure, "_score_func"):  # of sklearn.metrics.make_scorer: it wants an estimator
@@ -78,9 +52,19 @@ def _check(measure: Any, loss: AbstractLoss, name: str | None = None) -> Scorer:
     if measure == "auc" and not (loss.is_classifier and loss.n_outputs == 1):
         raise ValueError(f'`scoring`="auc" needs loss="logistic", found loss={loss.name!r}.')
     if isinstance(measure, str):
-        return Scorer(name or measure, measure, measure == "auc")
+        formula = SCORES[measure]
+
+        def by_name(held: HeldOut) -> Array:
+            return formula(held.loss, held.unit, held.eta, held.coded, held.w / held.w.sum())
+
+        return Scorer(name or measure, by_name, measure == "auc", measure == "deviance")
+
+    def by_function(held: HeldOut) -> Array:
+        extra = {"sample_weight": held.w} if held.weighted else {}
+        return np.array([float(measure(held.y, held.loss.predict(e), **extra)) for e in held.eta])
+
     larger = bool(getattr(measure, "larger_is_better", False))
-    return Scorer(name or str(getattr(measure, "__name__", "score")), measure, larger)
+    return Scorer(name or str(getattr(measure, "__name__", "score")), by_function, larger)
 
 
 # --- the measures by name ------------------------------------------------------------------------------------

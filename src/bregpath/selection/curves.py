@@ -1,4 +1,4 @@
-"""When a curve has clearly turned, so that its best point is known before its end."""
+"""Curves of folds: their mean and error, their best point, and when they have clearly turned."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from bregpath._typing import Array
 
-__all__ = ["MIN_FOLDS", "clear_turn"]
+__all__ = ["MIN_FOLDS", "aggregate", "choose", "clear_turn"]
 
 # The error bars of fewer folds are too rough to end anything by.
 MIN_FOLDS = 4
@@ -47,3 +47,45 @@ def clear_turn(
     run = order - np.maximum.accumulate(np.where(worse, 0, order))
     turned = np.flatnonzero(run >= patience)
     return (int(turned[0]) if len(turned) else None), int(run[-1])
+
+
+def choose(times: Array, mean: Array, se: Array, *, larger_is_better: bool = False) -> tuple[int, int]:
+    r"""Indices of the best time and of the one-standard-error rule.
+
+    .. math:: i_\min = \arg\min m, \qquad i_{1se} = \arg\min \{t_i : m_i \le m_{i_\min} + s_{i_\min}\};
+
+    of equally good times (to rounding) the smallest counts. An undefined standard error (a single fold) counts as
+    zero, and points where the mean is not finite are never chosen.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> choose(np.array([1.0, 2.0, 3.0, 4.0]), np.array([9.0, 5.2, 5.0, 5.1]), np.full(4, 0.3))
+    (2, 1)
+    """
+    order = np.argsort(times, kind="stable")
+    curve = np.where(np.isfinite(mean), -mean if larger_is_better else mean, np.inf)[order]
+    lowest = float(np.min(curve))
+    if not np.isfinite(lowest):
+        return int(order[0]), int(order[0])
+    best = int(np.argmax(curve <= lowest + 1e-12 * abs(lowest)))
+    spread = float(se[order[best]])
+    limit = curve[best] + (spread if np.isfinite(spread) else 0.0)
+    return int(order[best]), int(order[np.argmax(curve <= limit)])
+
+
+def aggregate(scores: Array, weights: Array) -> tuple[Array, Array]:
+    """Mean over the folds and its standard error, folds weighted by the rows they held out (as glmnet does).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> mean, se = aggregate(np.array([[1.0], [3.0]]), np.array([3.0, 1.0]))
+    >>> mean, se.round(3)
+    (array([1.5]), array([0.866]))
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):  # an infinite score of a fold; a single fold
+        share = weights / weights.sum()
+        mean = share @ scores
+        variance = share @ (scores - mean) ** 2
+        return mean, np.sqrt(variance / np.float64(len(weights) - 1))

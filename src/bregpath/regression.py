@@ -1,0 +1,222 @@
+"""The arguments of a regression path, checked once: of `trace_path`, and of all that traces it on other rows."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from bregpath import _frames, _validation
+from bregpath._typing import Array, IntArray
+from bregpath.flow.problem import Problem
+from bregpath.losses import AbstractLoss, as_loss
+from bregpath.path import Path, Units
+from bregpath.penalties import AbstractPenalty, build_penalty
+from bregpath.run import Assembled, TraceOptions, Track
+from bregpath.stores import AbstractStore, Scan, StandardizedStore, as_store
+from bregpath.study import AbstractStudy
+
+__all__ = ["HeldOut", "Regression"]
+
+TRACING = tuple(field.name for field in fields(TraceOptions))
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Some rows, with their linear predictors at some times: what a score is computed from."""
+
+    loss: AbstractLoss
+    unit: float  # of y, in which losses with units count
+    y: Array  # as the user gave it
+    coded: Array  # as the loss takes it
+    w: Array  # how much each row counts
+    weighted: bool  # whether the user gave weights
+    eta: Array  # (T, n) or (T, n, q)
+
+
+@dataclass(frozen=True, eq=False)
+class Regression(AbstractStudy):
+    """A regression of y on the columns of a store; see `AbstractStudy`.
+
+    ``y`` is as the loss takes it, ``response`` as the user gave it; data are in the user's units.
+    """
+
+    store: AbstractStore
+    y: Array
+    response: Array
+    w: Array
+    weighted: bool
+    offset: Array
+    loss: AbstractLoss
+    penalty: AbstractPenalty
+    kappa: float
+    fit_intercept: bool
+    standardize: bool | str
+    options: TraceOptions
+    encoder: _frames.ColumnEncoder | None = None
+
+    @classmethod
+    def read(cls, X: Any, y: Any, **options: Any) -> Regression:
+        """Check the arguments of `trace_path`, of which ``options`` are any."""
+        tracing = {name: options.pop(name) for name in TRACING if name in options}
+        return cls._read(X, y, TraceOptions(**tracing), **options)
+
+    @classmethod
+    def _read(
+        cls, X: Any, y: Any, options: TraceOptions, *, loss: Any = "gaussian", penalty: Any = "l1", groups: Any = None,
+        penalty_factor: Any = None, lower: Any = None, upper: Any = None, kappa: float = 10.0,
+        sample_weight: Any = None, offset: Any = None, fit_intercept: bool = True, standardize: bool | str = True,
+    ) -> Regression:  # fmt: skip
+        encoder = None
+        if _frames.is_frame(X):
+            encoder = _frames.ColumnEncoder.from_frame(X)
+            X = encoder.encode(X)
+            if encoder.has_categories and groups is None:
+                groups = encoder.groups
+                penalty = "group" if penalty == "l1" else penalty
+        store = as_store(X)
+        n, p = store.shape
+        if y is None:
+            raise ValueError("`y` is missing; a regression path needs a response.")
+        y = _frames.series_to_numpy(y)
+        if len(y) != n:
+            raise ValueError(f"`X` and `y` differ in length: {n} rows and {len(y)} responses.")
+        counts = _validation.check_counts(sample_weight, n)
+        loss = as_loss(loss)
+        coded = loss.encode(y, counts / counts.sum())
+        if not (standardize is True or standardize is False or standardize == "X"):
+            raise ValueError(f'`standardize` must be True, "X" or False, found {standardize!r}.')
+        return cls(
+            store=store,
+            y=coded,
+            response=y,
+            w=counts,
+            weighted=sample_weight is not None,
+            offset=_validation.check_offset(offset, n, loss.n_outputs),
+            loss=loss,
+            penalty=build_penalty(
+                penalty, p, loss.n_outputs, groups=groups, penalty_factor=penalty_factor, lower=lower, upper=upper
+            ),
+            kappa=_validation.check_number("kappa", kappa),
+            fit_intercept=bool(fit_intercept),
+            standardize=standardize,
+            options=options,
+            encoder=encoder,
+        )
+
+    @property
+    def nbytes(self) -> float:
+        return self.store.nbytes
+
+    def on(self, counts: Array | None = None, copies: bool = False) -> Assembled:
+        store, y, offset, counts = self.store, self.y, self.offset, self.w if counts is None else counts
+        if copies and not counts.all():
+            rows = np.flatnonzero(counts)
+            store, y, offset, counts = store.rows(rows), y[rows], offset[rows], counts[rows]
+        w, loss = counts / counts.sum(), self.loss
+        inside, scan, penalty, units = _standardize(store, w, self.penalty, self.fit_intercept, self.standardize)
+        units = replace(units, y_unit=self._unit_of(y, offset, w))
+        if self.fit_intercept and store.has_intercepts:
+            y, offset, shift = _without_constants(y, offset, loss, w)
+            units = replace(units, shift=shift)
+        if units.y_unit != 1.0:
+            y, offset = y / units.y_unit, offset / units.y_unit
+        _validation.check_scales(units.scale, units.y_unit)
+        if penalty.has_limits:
+            # A little tighter, so that rounding on the way back to the user's units cannot break them.
+            factor = (1 - 1e-15) * (units.scale / units.y_unit)[:, None]
+            penalty = deepcopy(penalty) if penalty is self.penalty else penalty
+            penalty.lower *= factor
+            penalty.upper *= factor
+        problem = Problem(inside, loss, penalty, y, w, offset, self.kappa, self.fit_intercept, scan)
+        return Assembled(problem, units)
+
+    def _unit_of(self, y: Array, offset: Array, w: Array) -> float:
+        """The unit of y in which a path is traced."""
+        if not self.loss.has_units:
+            return 1.0
+        unit = _validation.check_unit(self.loss.unit(y - offset[:, 0], w))
+        return unit if self.standardize is True else 1.0
+
+    @cached_property
+    def unit(self) -> float:
+        """That of the path on all rows."""
+        return self._unit_of(self.y, self.offset, self.w / self.w.sum())
+
+    def lacking(self, rows: IntArray) -> str:
+        if self.loss.classes is None:
+            return ""
+        missing = np.setdiff1d(self.y[self.pool], self.y[rows])
+        if not len(missing):
+            return ""
+        label = self.response[self.y == missing[0]][0]
+        return f"no row of class {label.item() if isinstance(label, np.generic) else label!r}"
+
+    def held_out(self, track: Track, rows: IntArray, times: Array) -> HeldOut:
+        """Predictors are one product with the columns that were ever active."""
+        alpha, columns, beta = track.read(times)
+        intercept, coef = track.units.restore(alpha, columns, beta)
+        T, E, q = coef.shape
+        side_by_side = coef.transpose(1, 0, 2).reshape(E, T * q)
+        eta = self.store.predict(side_by_side, columns, rows)
+        eta = eta.reshape(len(rows), T, q).transpose(1, 0, 2) + intercept[:, None] + self.offset[rows]
+        return HeldOut(
+            self.loss, self.unit, self.response[rows], self.y[rows], self.w[rows], self.weighted,
+            eta[:, :, 0] if q == 1 else eta,
+        )  # fmt: skip
+
+    def sizes(self, path: Path) -> Array:
+        return path.df
+
+    @property
+    def groups(self) -> IntArray | None:
+        return getattr(self.penalty, "groups", None)
+
+    @property
+    def variables(self) -> IntArray:
+        return np.arange(self.store.shape[1]) if self.groups is None else self.groups
+
+
+def _without_constants(y: Array, offset: Array, loss: AbstractLoss, w: Array) -> tuple[Array, Array, Array]:
+    """``y`` and offset without what an intercept absorbs (next to which all else would round away), and that."""
+    shift = np.zeros(loss.n_outputs)
+    if offset.any():
+        level = loss.offset_level(offset, w)
+        offset, shift = offset - level, shift - level
+    if vars(type(loss)).get("is_location", False):  # of this very class: a subclass may have changed the formulas
+        counted = y[w > 0]
+        level = loss.null(y, w) if np.ptp(counted) > 0 else counted[:1]  # a constant y leaves nothing, not rounding
+        y, shift = y - level[0], shift + level
+    return y, offset, shift
+
+
+def _standardize(
+    base: AbstractStore, w: Array, penalty: AbstractPenalty, fit_intercept: bool, standardize: bool | str
+) -> tuple[AbstractStore, Scan, AbstractPenalty, Units]:
+    """Centre and scale columns implicitly, and exclude those that are constant."""
+    scan = base.scan(w)
+    mean, deviation = scan.mean, scan.deviation
+    _validation.check_finite_columns(np.isfinite(mean))
+    fit_intercept = fit_intercept and base.has_intercepts
+    # Constant up to the rounding of its mean.
+    constant = deviation <= 1e-13 * np.abs(mean) if fit_intercept else (deviation == 0) & (mean == 0)
+    if constant.any():
+        whole, penalty = penalty.close(~constant), deepcopy(penalty)
+        penalty.weights[constant & ~whole] = np.inf  # a group stays as long as one of its columns varies
+        penalty.hold_at_zero(constant & whole)
+    if standardize is False:
+        _validation.check_sizes(scan.size)
+        # A constant inside a group is as good as zero, since the intercept takes its place.
+        center, scale = np.where(constant, mean, 0.0), np.ones_like(mean)
+        if not constant.any():
+            return base, scan, penalty, Units(center, scale, 1.0)
+    else:
+        center = mean if fit_intercept else np.zeros_like(mean)
+        # Without an intercept a constant column takes its place, and is measured by what it is.
+        size = np.abs(mean) if not fit_intercept else np.zeros_like(mean)
+        scale = np.where(deviation <= 1e-13 * np.abs(mean), np.where(size > 0, size, 1.0), deviation)
+    inside = StandardizedStore(base, center, scale)
+    return inside, scan.standardized(center, scale), penalty, Units(center, scale, 1.0)

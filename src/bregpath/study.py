@@ -1,0 +1,121 @@
+"""What paths are traced on: checked data, model and options, on all rows or on others."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bregpath import _frames
+from bregpath._typing import Array, BoolArray, IntArray
+from bregpath.path import Path
+from bregpath.run import Assembled, TraceOptions, Track, run
+
+__all__ = ["AbstractStudy"]
+
+# Beyond this size in all, replicates do not copy their rows: they share the data, other rows having weight zero.
+COPY_BYTES = 2**30
+
+
+class AbstractStudy(ABC):
+    """Everything a path is made of but the rows it is traced on.
+
+    Folds, halves, bootstraps and subsamples are the same study on other rows: data are read, encoded and checked once.
+
+    Attributes
+    ----------
+    w : ndarray of shape (n,)
+        How much each row counts: its weight as given, or one.
+    options : TraceOptions
+    stops_replicates : bool
+        Whether the stop rule acts on replicates too, or only on the path of all rows.
+    """
+
+    w: Array
+    options: TraceOptions
+    encoder: _frames.ColumnEncoder | None = None
+    stops_replicates: ClassVar[bool] = False
+
+    @property
+    def pool(self) -> IntArray:
+        """The rows that count, from which others may be drawn."""
+        return np.flatnonzero(self.w > 0)
+
+    @property
+    def nbytes(self) -> float:
+        """Size of a copy of all rows; infinite where rows cannot be copied."""
+        return np.inf
+
+    @abstractmethod
+    def on(self, counts: Array | None = None, copies: bool = False) -> Assembled:
+        """The problem in which each row counts as often as said (None: as given).
+
+        With ``copies`` rows that count nothing are left out; else they have weight zero.
+        """
+
+    def lacking(self, rows: IntArray) -> str:
+        """What some rows lack for a path to be traced on them, in words; nothing if they will do."""
+        return ""
+
+    @abstractmethod
+    def held_out(self, track: Track, rows: IntArray, times: Array) -> Any:
+        """Some rows with all that a score needs to know of them, and of the models of a track at some times."""
+
+    @abstractmethod
+    def sizes(self, path: Path) -> Array:
+        """Number of variables, or edges, at each time of a path."""
+
+    @property
+    @abstractmethod
+    def variables(self) -> IntArray:
+        """Number of the variable, or edge, to which each coefficient (or column, with several outputs) belongs."""
+
+    @property
+    def groups(self) -> IntArray | None:
+        """`variables` where some of the columns that are reported one by one enter together; else None."""
+        return None
+
+    def as_reported(self, mask: BoolArray) -> BoolArray:
+        """Yes or no for each coefficient, in the shape of the entry times of a path."""
+        return mask
+
+    def with_options(self, **changes: Any) -> Any:
+        """The same study, traced in another way."""
+        return replace(self, options=replace(self.options, **changes))  # type: ignore[type-var]
+
+    def track(self) -> Track:
+        """The path on all rows, not yet traced."""
+        return Track(self.on, self.options, self.encoder)
+
+    def trace(self, **changes: Any) -> Any:
+        """The path on all rows; ``changes`` stand in for options."""
+        track = self.with_options(**changes).track() if changes else self.track()
+        return self.report(run(track), track)
+
+    def report(self, path: Path, track: Track) -> Any:
+        """The path of a track as the user knows it."""
+        return path
+
+    def path_to(self, track: Track, until: float) -> Any:
+        """Advance a track, and what it has become."""
+        track.reach(until)
+        return self.report(track.path(np.array([until])), track)
+
+    def tracks(
+        self, samples: Sequence[IntArray], times: Array, *, at_once: int | None = None, stop: Any = None
+    ) -> list[Track]:
+        """Paths to some times on samples of rows, which may repeat, not yet traced.
+
+        ``at_once`` is how many of them are needed at the same time; all by default.
+        """
+        stop = self.options.stop if stop is None and self.stops_replicates else stop
+        options = replace(self.options, t=times, stop=stop, progress=False)
+        counts = [np.bincount(rows, minlength=len(self.w)) * self.w for rows in samples]
+        live = len(samples) if at_once is None else min(at_once, len(samples))
+        share = sum(np.count_nonzero(count) for count in counts) / max(1, len(counts) * len(self.w))
+        copies = live * share * self.nbytes <= COPY_BYTES
+        return [Track(partial(self.on, count, copies), options, self.encoder) for count in counts]
