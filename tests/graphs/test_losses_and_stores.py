@@ -11,7 +11,8 @@ from scipy.sparse import csc_array
 from bregpath.graphs import problems
 from bregpath.graphs.problems import all_pairs, field_ends, field_problem, gaussian_problem, ising_problem
 from bregpath.losses import GRAPH_LOSSES
-from bregpath.stores import PairwiseStore, PrecisionStore
+from bregpath.stores.pairwise import PairwiseStore
+from bregpath.stores.precision import PrecisionStore
 from tests.graphs.cases import N_STATES, ising_data, potts_data
 
 NAMES = sorted(GRAPH_LOSSES)

@@ -133,7 +133,8 @@ def test_scan_of_a_large_mean_do_not_cancel() -> None:
 
 
 def test_columns_are_converted_in_runs(monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator) -> None:
-    monkeypatch.setattr(dense, "CHUNK_BYTES", 8 * N * 2)  # two columns at a time
+    monkeypatch.setattr(dense, "CHUNK_BYTES", 8 * N * 2)
+    monkeypatch.setattr(dense, "MIN_COLUMNS", 2)  # two columns at a time
     X = base_matrix()
     store = FORMS["C32"](X)
     w = np.full(N, 1 / N)

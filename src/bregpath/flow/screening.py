@@ -24,8 +24,6 @@ MIN_ADDED = 16  # columns that may be added to a small working set at once
 FETCH_SHARE, FETCH_BYTES = 0.02, 4 * 2**20
 NONE = np.zeros(0, dtype=int)
 
-Bounds = tuple[float, float, float] | Array  # see _View.bounds; of one reference, or (3, k, 1) of those of k columns
-
 
 class Certificate(NamedTuple):
     """How many steps of a block no outside column takes part in, and columns that should work from there on.
@@ -179,7 +177,7 @@ class LazyDual(Dual):
 
     def _not_excluded(self, view: _View, inside: IntArray) -> IntArray:
         """Outside columns that the bounds do not exclude from crossing their thresholds at a point."""
-        bounds = np.array([view.bounds(reference) for reference in self.references])
+        bounds = np.stack([view.bounds(reference) for reference in self.references])
         recent, penalty = self.recent, self.problem.penalty
         near = _may_cross(penalty, self.z, self.along, self.slack, bounds[0])
         near[recent.columns] = False  # they know better
@@ -258,16 +256,16 @@ class _View:
         self.basis, self.points = basis, points
         self.squares = np.einsum("kb,bc,kc->k", points, basis @ basis.T, points)
 
-    def bounds(self, reference: Array) -> tuple[float, float, float]:
+    def bounds(self, reference: Array) -> Array:
         """Least and largest ``a`` of all points, and the largest length of what is left besides."""
         mixed = self.points @ (self.basis @ reference.T)  # of all points with R_ref and u
         own = reference @ reference.T
         along = mixed[:, 1] - own[0, 1]
         rest = self.squares - 2 * mixed[:, 0] + own[0, 0] - along**2 + ROUNDING * (self.squares + own[0, 0])
-        return float(along.min()), float(along.max()), float(np.sqrt(max(float(rest.max()), 0.0)))
+        return np.array([along.min(), along.max(), np.sqrt(max(rest.max(), 0.0))])
 
 
-def _may_cross(penalty: AbstractPenalty, z: Array, along: Array, slack: Array, bounds: Bounds) -> BoolArray:
+def _may_cross(penalty: AbstractPenalty, z: Array, along: Array, slack: Array, bounds: Array) -> BoolArray:
     """Columns, in whole groups, that bounds do not exclude from crossing their thresholds."""
     low, high, rest = bounds
     # The distance to a threshold is concave along the direction: over an interval its ends are the worst.

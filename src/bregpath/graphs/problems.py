@@ -16,7 +16,8 @@ from bregpath.losses import (
     IsingFlowLoss,
 )
 from bregpath.penalties import AbstractPenalty, build_penalty
-from bregpath.stores import PairwiseStore, PrecisionStore
+from bregpath.stores.pairwise import PairwiseStore
+from bregpath.stores.precision import PrecisionStore
 
 __all__ = ["all_pairs", "field_ends", "field_problem", "gaussian_problem", "ising_problem"]
 

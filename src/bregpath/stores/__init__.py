@@ -5,23 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from bregpath import _validation
-from bregpath.stores.base import AbstractBlock, AbstractStore, BlockStore, Scan, scan_columns
+from bregpath.stores.base import AbstractBlock, AbstractStore, Scan, scan_columns
 from bregpath.stores.dense import DenseBlock, DenseStore
-from bregpath.stores.pairwise import PairwiseBlock, PairwiseStore
-from bregpath.stores.precision import PrecisionBlock, PrecisionStore
 from bregpath.stores.sparse import SparseBlock, SparseStore
 from bregpath.stores.standardized import StandardizedStore
 
 __all__ = [
     "AbstractBlock",
     "AbstractStore",
-    "BlockStore",
     "DenseBlock",
     "DenseStore",
-    "PairwiseBlock",
-    "PairwiseStore",
-    "PrecisionBlock",
-    "PrecisionStore",
     "Scan",
     "SparseBlock",
     "SparseStore",

@@ -167,14 +167,7 @@ class AbstractStore(ABC):
 
 
 class BlockStore(AbstractStore):
-    """A store whose columns all lie in one block; `scan` is left to say.
-
-    Examples
-    --------
-    >>> from bregpath.stores import PrecisionStore
-    >>> issubclass(PrecisionStore, BlockStore)
-    True
-    """
+    """A store whose columns all lie in one block; `scan` is left to say."""
 
     def __init__(self, block: AbstractBlock) -> None:
         self.block = block
@@ -216,7 +209,9 @@ def scan_columns(X: Array, w: Array) -> Scan:
     """
     with np.errstate(over="ignore", invalid="ignore"):  # squares, and values that are not finite
         mean = w @ X
-        variance = w @ (X - mean) ** 2
+        squares = X - mean
+        squares *= squares
+        variance = w @ squares
         deviation = np.sqrt(variance)
         extreme = beyond_squares(mean, variance)
         size = np.max(np.abs(X[np.ix_(w > 0, extreme)]), axis=0, initial=0.0)  # rows of weight 0 have no say

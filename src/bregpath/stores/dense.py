@@ -12,8 +12,10 @@ from bregpath.stores.base import AbstractBlock, AbstractStore, Scan, one_by_one,
 
 __all__ = ["DenseBlock", "DenseStore", "row_runs"]
 
-# Columns are converted to float64 a few at a time, so that a float32 X is never copied whole.
-CHUNK_BYTES = 16 * 2**20
+# A few columns at a time: they stay in the cache while they are scanned, and a float32 X is never copied whole ...
+CHUNK_BYTES = 2**20
+MIN_COLUMNS = 8  # ... but so many that an X in C order is read by whole lines of the cache
+ROW_BYTES = 16 * 2**20  # of a run of rows
 
 
 class DenseStore(AbstractStore):
@@ -63,7 +65,7 @@ class DenseStore(AbstractStore):
     def _runs(self, columns: IntArray | None) -> Iterator[tuple[slice, Array]]:
         """Runs of columns as float64 arrays."""
         size = self.shape[1] if columns is None else len(columns)
-        step = max(1, CHUNK_BYTES // (8 * max(1, self.shape[0])))
+        step = max(MIN_COLUMNS, CHUNK_BYTES // (8 * max(1, self.shape[0])))
         for start in range(0, size, step):
             part = slice(start, min(start + step, size))
             block = self.X[:, part] if columns is None else self.X.T[columns[part]].T
@@ -144,7 +146,7 @@ def _transposed_product(X: Array, rows: Array) -> Array:
 def row_runs(X: Array) -> Iterator[tuple[slice, Array]]:
     """Runs of rows as float64 arrays."""
     n, p = X.shape
-    step = max(1, CHUNK_BYTES // (8 * max(1, p)))
+    step = max(1, ROW_BYTES // (8 * max(1, p)))
     for start in range(0, n, step):
         part = slice(start, min(start + step, n))
         yield part, X[part].astype(np.float64, copy=False)

@@ -40,13 +40,6 @@ class PairwiseStore(BlockStore):
     ----------
     has_indicators : bool
         Whether the features of a node are indicators of its states, of which each row has one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> pairs = np.array([[0, 1]])
-    >>> PairwiseStore(np.ones((4, 2)), 2, pairs, pairs[:, ::-1]).scan(np.full(4, 0.25)).size
-    array([1.41421356])
     """
 
     def __init__(

@@ -52,12 +52,6 @@ class PrecisionBlock(AbstractBlock):
     """One coefficient a pair, so its derivative has both ends: ``residual[j, k] + residual[k, j]``.
 
     ``above`` and ``below`` are the places of both ends in the flat matrix.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> PrecisionBlock(2, np.array([1]), np.array([2])).rmatvec(np.array([[0.0, 3.0], [4.0, 0.0]]))
-    array([[7.]])
     """
 
     def __init__(self, p: int, above: IntArray, below: IntArray) -> None:
