@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from bregpath import trace_path
+from bregpath import cross_validate, trace_path
 from bregpath.stores import AbstractBlock, AbstractStore, DenseBlock, Scan, scan_columns
 from tests.helpers import assert_same_path
 
@@ -95,6 +95,13 @@ def test_few_columns_are_touched() -> None:
     other.has_cheap_columns = True
     assert trace_path(other, y, loss="logistic").stats.steps == path.stats.steps
     assert other.passes < store.passes
+
+
+def test_cross_validation_takes_it_too() -> None:
+    X, y = data(n=60, p=1200)
+    found, expected = (cross_validate(x, y, loss="logistic", cv=3) for x in (sharded(X), X))
+    assert found.t_min == pytest.approx(expected.t_min, rel=1e-9)
+    assert_allclose(found.mean, expected.mean, rtol=1e-9)
 
 
 @pytest.mark.parametrize("loss", ["gaussian", "poisson", "multinomial"])

@@ -159,21 +159,24 @@ class LazyDual(Dual):
         self._start_over(R, residual, z, slope)
 
     def undecided(self, steps: Steps, points: Array, inside: IntArray) -> Undecided:
-        basis = np.concatenate([steps.R, steps.residual])
-        view = _View(self._flat(basis), points)
-        columns, block = self._not_excluded(view, inside), None
-        if len(columns):
-            block, z, along = self._compute(columns, steps.R[-1], steps.residual[-1])
-            bounds = view.bounds(self.references[-1])
-            penalty = self.problem.penalty.take(columns)
-            near = np.flatnonzero(_may_cross(penalty, z, along, self.slack[columns], bounds))
-            columns, block = columns[near], None if block is None else block.columns(near)
+        columns, block = self._candidates(steps, points, inside)
         if not len(columns):
-            return Undecided(columns, None, np.zeros((len(basis), 0, 1)), np.zeros((len(points), 0)))
+            return Undecided(columns, None, np.zeros((points.shape[1], 0, 1)), np.zeros((len(points), 0)))
         block = self._fetch(columns) if block is None else block
-        products = -self._products(block, columns, basis)
+        products = -self._products(block, columns, np.concatenate([steps.R, steps.residual]))
         z = np.einsum("bjc,kb->kjc", products, points)
         return Undecided(columns, block, products, np.min(self.problem.penalty.take(columns).entry(z), axis=2))
+
+    def _candidates(self, steps: Steps, points: Array, inside: IntArray) -> tuple[IntArray, AbstractBlock | None]:
+        """Outside columns that bounds do not exclude, neither from what was known nor from the end of the block."""
+        view = _View(np.concatenate([self._flat(steps.R), self._flat(steps.residual)]), points)
+        columns = self._not_excluded(view, inside)
+        if not len(columns):
+            return columns, None
+        block, z, along = self._compute(columns, steps.R[-1], steps.residual[-1])
+        penalty, bounds = self.problem.penalty.take(columns), view.bounds(self.references[-1])
+        near = np.flatnonzero(_may_cross(penalty, z, along, self.slack[columns], bounds))
+        return columns[near], None if block is None else block.columns(near)
 
     def _not_excluded(self, view: _View, inside: IntArray) -> IntArray:
         """Outside columns that the bounds do not exclude from crossing their thresholds at a point."""
