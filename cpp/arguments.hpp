@@ -17,7 +17,7 @@ namespace bregpath {
 
 namespace nb = nanobind;
 
-inline void require(bool condition, const std::string& what) {
+inline void require(bool condition, const char* what) {
     if (!condition) throw std::invalid_argument(what);
 }
 
@@ -30,10 +30,9 @@ class Named {
 
     template <class T>
     T get(const char* name) const {
-        require(has(name), what_ + " lacks `" + name + "`");
-        T value;
-        require(nb::try_cast(nb::object(values_[name]), value, std::is_arithmetic_v<T>),
-                what_ + ": `" + name + "` is of a wrong kind");
+        if (!has(name)) refuse(name, "is missing");
+        T value{};
+        if (!nb::try_cast(nb::object(values_[name]), value, std::is_arithmetic_v<T>)) refuse(name, "is of a wrong kind");
         return value;
     }
 
@@ -43,7 +42,7 @@ class Named {
         const auto array = get<nb::ndarray<T, Order, nb::device::cpu>>(name);
         bool fits = array.ndim() == shape.size();
         for (size_t i = 0; fits && i < shape.size(); ++i) fits = Size(array.shape(i)) == shape.begin()[i];
-        require(fits, what_ + ": `" + name + "` has a wrong shape");
+        if (!fits) refuse(name, "has a wrong shape");
         return array.data();
     }
 
@@ -53,11 +52,15 @@ class Named {
 
     Size length(const char* name, size_t axis = 0) const {
         const auto array = get<nb::ndarray<nb::ro, nb::device::cpu>>(name);
-        require(axis < array.ndim(), what_ + ": `" + name + "` has a wrong shape");
+        if (axis >= array.ndim()) refuse(name, "has a wrong shape");
         return Size(array.shape(axis));
     }
 
    private:
+    [[noreturn]] void refuse(const char* name, const char* why) const {
+        throw std::invalid_argument(what_ + ": `" + name + "` " + why);
+    }
+
     std::string what_;
     nb::dict values_;
 };

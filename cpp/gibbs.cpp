@@ -39,7 +39,7 @@ void run(const typename Block::Model& model, Out<typename Block::Code>& out, Siz
     const Plan plan{Size(out.shape(0)), chains, burn_in, thin, seed};
     nb::gil_scoped_release nogil;
     sample<Block>(model, plan, rows, [] {
-        nb::gil_scoped_acquire gil;  // Size runs heed Ctrl-C
+        nb::gil_scoped_acquire gil;  // long runs heed Ctrl-C
         if (PyErr_CheckSignals() != 0) throw nb::python_error();
     });
 }

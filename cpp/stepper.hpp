@@ -2,7 +2,12 @@
 // size n belongs to the rows; here are vectors over working columns, and scalars.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <memory>
+#include <numeric>
+#include <utility>
 #include <vector>
 
 #include "rows.hpp"
@@ -28,37 +33,328 @@ struct Unstable {
 };
 struct Stalled {};
 
+inline double largest_of(const double* v, Size size, double at_least) {
+    for (Size i = 0; i < size; ++i) at_least = std::max(at_least, std::abs(v[i]));
+    return at_least;
+}
+
+inline Index marked(const Flags& columns) {
+    Index index;
+    for (size_t j = 0; j < columns.size(); ++j)
+        if (columns[j]) index.push_back(Size(j));
+    return index;
+}
+
+// A step to ten significant bits, so that the rounding of sums does not grow from step to step.
+inline double round_down(double h) {
+    int exponent;
+    const double mantissa = std::frexp(h, &exponent);
+    return std::ldexp(std::floor(1024 * mantissa), exponent - 10);
+}
+
 class Stepper {
    public:
-    Stepper(const Kernels* kernels, std::unique_ptr<Rows> rows, Penalty penalty, const Settings& settings);
+    Stepper(const Kernels* kernels, std::unique_ptr<Rows> rows, Penalty penalty, const Settings& settings)
+        : k_(kernels), rows_(std::move(rows)), penalty_(std::move(penalty)), set_(settings),
+          method_(settings.damping, settings.stability), m_(penalty_.m), q_(penalty_.q), n_alpha_(rows_->n_alpha),
+          everything_(m_) {
+        std::iota(everything_.begin(), everything_.end(), Size{0});
+        for (State* s : {&state, &next_}) {
+            for (auto* v : {&s->alpha, &s->alpha_slope, &s->alpha_direction}) v->assign(n_alpha_, 0.0);
+            for (auto* v : {&s->z, &s->slope, &s->direction}) v->assign(m_ * q_, 0.0);
+        }
+        for (auto* v : {&entry_now_, &entry_then_, &moved_, &start_beta_, &beta_}) v->assign(m_ * q_, 0.0);
+        speed_.assign(m_ * q_ + n_alpha_, 0.0);
+    }
 
     State state;
     Rows& rows() { return *rows_; }
+
     // After a new state was set: the rows there.
-    void load(const double* R, const double* residual);
-    void step();  // throws Unstable or Stalled
+    void load(const double* R, const double* residual) {
+        const Index index = marked(active(state.z, entry_now_));
+        gather(index, state.z, state.alpha, start_);
+        penalty_.primal(index, start_.data(), set_.kappa, beta_.data());
+        rows_->load(at(index, beta_, start_), R, residual);
+    }
+
+    // Throws Unstable or Stalled.
+    void step() { set_.fixed_step > 0 ? fixed_step() : adaptive_step(); }
+
     // The loss at coefficients of all columns.
-    double value(const double* alpha, const double* beta);
+    double value(const double* alpha, const double* beta) {
+        Flags used(m_, 0);
+        for (Size i = 0; i < m_ * q_; ++i)
+            if (beta[i] != 0) used[i % m_] = 1;
+        const Index index = marked(used);
+        const Size k = Size(index.size());
+        for (Size l = 0; l < q_; ++l)
+            for (Size c = 0; c < k; ++c) beta_[l * k + c] = beta[l * m_ + index[c]];
+        return rows_->value({index, beta_.data(), alpha});
+    }
 
    private:
-    void fixed_step();
-    void adaptive_step();
-    void renew_curvature(const Flags& started);
-    void freeze();
-    bool attempt(double h, Size stages, const Index& live);
-    void finish(const Index& live);
-    void commit();
-    double error(double h, const Index& live);
-    Point at(const Index& columns, const std::vector<double>& beta, const std::vector<double>& z_and_alpha) const;
+    // --- one step
+
+    // The live columns, alpha and the rows at the end of a step; false where something is not finite.
+    bool attempt(double h, Size stages, const Index& live) {
+        const Chebyshev::Stages& c = method_.stages(stages);
+        gather(live, state.z, state.alpha, start_);
+        gather(live, state.slope, state.alpha_slope, start_speed_);
+        speed_.resize(start_.size());
+        penalty_.primal(live, start_.data(), set_.kappa, start_beta_.data());
+        rows_->begin(at(live, start_beta_, start_), start_speed_.data(), h, c.first * h);
+        moving_.begin(Size(start_.size()), start_.data(), start_speed_.data(), c.first * h);
+        for (Size j = 2; j <= stages; ++j) {
+            const Factors factors = c.factors(j, h);
+            penalty_.primal(live, moving_.stage().data(), set_.kappa, beta_.data());
+            rows_->stage(at(live, beta_, moving_.stage()), factors, speed_.data());
+            if (!std::isfinite(std::accumulate(speed_.begin(), speed_.end(), 0.0))) return false;
+            moving_.next(k_, factors, speed_.data());
+        }
+        penalty_.primal(live, moving_.stage().data(), set_.kappa, beta_.data());
+        next_.value = rows_->arrive(at(live, beta_, moving_.stage()), speed_.data());
+        next_.t = state.t + h;
+        std::copy_n(moving_.stage().end() - n_alpha_, n_alpha_, next_.alpha.begin());
+        std::copy_n(speed_.end() - n_alpha_, n_alpha_, next_.alpha_slope.begin());
+        return std::isfinite(next_.value);
+    }
+
+    // z and slopes of all columns at the new state.
+    void finish(const Index& live) {
+        rows_->finish(state.z.data(), next_.z.data(), next_.slope.data());
+        scatter(live, moving_.stage().data(), next_.z);
+        scatter(live, speed_.data(), next_.slope);
+    }
+
+    // Make the new state the present one.
+    void commit() {
+        rows_->commit();
+        std::swap(state, next_);
+    }
+
+    bool above_rounding(double value) const {
+        return !(value <= state.value + set_.rounding * (std::abs(state.value) + 1e-3));
+    }
+
+    // --- fixed steps
+
+    // The three lines: a method of one stage.
+    void fixed_step() {
+        const double h = set_.fixed_step;
+        for (Size i = 0; i < m_ * q_; ++i) moved_[i] = state.z[i] + h * state.slope[i];
+        Flags live = active(state.z, entry_now_);
+        const Flags support = active(moved_, entry_then_);
+        for (Size j = 0; j < m_; ++j) live[j] = live[j] || support[j];
+        attempt(h, 1, marked(live));
+        if (above_rounding(next_.value)) {
+            State at = state;
+            const double rate = curvature_rate(support, 50, at), stable = 2.0 / (set_.kappa * rate);
+            if (h >= 0.999 * stable || !std::isfinite(rate)) throw Unstable{stable};
+        }
+        finish(marked(live));
+        std::swap(next_.z, moved_);  // columns at rest moved like all others, not by quadrature
+        next_.h = next_.reach = h;
+        next_.rate = state.rate, next_.age = state.age, next_.frozen_t = state.frozen_t;
+        next_.gradients = state.gradients + 1;
+        next_.products = state.products + 2.0 * double(m_);
+        next_.direction = state.direction, next_.alpha_direction = state.alpha_direction;
+        commit();
+    }
+
+    // --- adaptive steps
+
+    void adaptive_step() {
+        const bool linear = rows_->has_linear_stages();
+        const Flags started = active(state.z, entry_now_);
+        renew_curvature(started);
+        const double rate = set_.kappa * set_.rate_margin * next_.rate;
+        double h = state.h, reach = 0, earlier_rise = std::numeric_limits<double>::infinity();
+        Flags forced(m_, 0), entering(m_, 0), is_live(m_, 0);
+        for (Size attempts = 0; attempts < set_.max_attempts && h > 1e-13 * state.t; ++attempts) {
+            Size stages = method_.stages_needed(h * rate);
+            if (stages > set_.max_stages) {
+                stages = set_.max_stages, h = method_.longest_step(stages, rate);
+                if (h < set_.min_progress * state.t) throw Stalled{};
+            }
+            reach = std::max(reach, h);
+            h = round_down(shorten_to_entry(h, 1.0 / rate, entering));
+            stages = std::min(stages, method_.stages_needed(h * rate));
+            for (Size j = 0; j < m_; ++j) is_live[j] = started[j] || entering[j] || forced[j];
+            penalty_.complete_groups(is_live);
+            const Index live = marked(is_live);
+            const bool finite = attempt(h, stages, live);
+            next_.gradients += linear ? 1.0 : double(stages);
+            next_.products += double(2 * stages * Size(live.size()) + 2 * m_);
+            if (!finite) {  // overflow: the local curvature is far from that at the knot
+                h *= 0.2;
+                continue;
+            }
+            const double worst = error(h, live), rise = next_.value - state.value;
+            // A true rise c h^2 - d h falls by more than a factor of four when h is halved; that of rounding does not.
+            const bool is_noise = rise <= set_.noise * std::abs(state.value) && rise > 0.25 * earlier_rise;
+            if (!(worst <= 1.0) || (above_rounding(next_.value) && !is_noise)) {
+                if (linear && state.frozen_t < state.t) {  // that may be the fault of an old curvature
+                    freeze();
+                    continue;
+                }
+                const double shorter = std::isfinite(worst) && worst > 0 ? set_.safety / std::cbrt(worst) : 0.1;
+                h *= std::min(0.5, std::max(0.1, shorter));
+                earlier_rise = above_rounding(next_.value) ? rise : std::numeric_limits<double>::infinity();
+                continue;
+            }
+            finish(live);
+            const Flags beyond = active(next_.z, entry_then_);
+            bool missed = false;
+            for (Size j = 0; j < m_; ++j)
+                if (beyond[j] && !is_live[j]) forced[j] = 1, missed = true;
+            if (missed) continue;
+            next_.h = h * std::min(3.0, std::max(0.3, set_.safety / std::cbrt(std::max(worst, 1e-6))));
+            next_.reach = reach;
+            return commit();
+        }
+        throw Stalled{};
+    }
+
+    // What the next step remembers of the curvature, which changes slowly unless many columns have entered.
+    void renew_curvature(const Flags& started) {
+        if (rows_->has_linear_stages() && state.t >= set_.freeze_growth * state.frozen_t) freeze();
+        next_.frozen_t = state.frozen_t;
+        next_.direction = state.direction, next_.alpha_direction = state.alpha_direction;
+        next_.rate = state.rate, next_.age = state.age + 1;
+        next_.gradients = state.gradients, next_.products = state.products;
+        if (next_.rate > 0 && next_.age < set_.rate_steps && !has_many_new(started)) return;
+        next_.rate = curvature_rate(started, 2, next_), next_.age = 0;
+        next_.products += 4.0 * double(std::count(started.begin(), started.end(), 1));
+    }
+
+    void freeze() {
+        rows_->freeze();
+        next_.frozen_t = state.frozen_t = state.t;
+    }
+
+    // Shorten a step to end just after the first few expected entries, and tell which columns enter.
+    double shorten_to_entry(double h, double slack, Flags& entering) {
+        const Size size = m_ * q_;
+        const auto look = [&](double length) {
+            for (Size i = 0; i < size; ++i) moved_[i] = state.z[i] + length * state.slope[i];
+            penalty_.entry(everything_, moved_.data(), entry_then_.data());
+        };
+        look(h);
+        std::vector<double> shares;
+        Size n_active = 0;
+        for (Size i = 0; i < size; ++i) {
+            n_active += entry_now_[i] < 0;
+            if (entry_now_[i] >= 0 && entry_then_[i] < 0)
+                shares.push_back(entry_now_[i] / (entry_now_[i] - entry_then_[i]));
+        }
+        if (!shares.empty()) {
+            const Size counted = std::max<Size>(n_active - (rows_->has_linear_stages() ? 0 : set_.entry_floor), 0);
+            const size_t together = std::min(size_t(set_.entry_share * double(counted)), shares.size() - 1);
+            std::nth_element(shares.begin(), shares.begin() + together, shares.end());
+            h = std::min(h, h * shares[together] + slack);
+            look(h);
+        }
+        std::fill(entering.begin(), entering.end(), 0);
+        for (Size i = 0; i < size; ++i)
+            if (entry_now_[i] >= 0 && entry_then_[i] < 0) entering[i % m_] = 1;
+        return h;
+    }
+
+    // Error of the coefficients as a multiple of the tolerance, from the live columns as attempt() left them.
+    double error(double h, const Index& live) {
+        const Size k = Size(live.size()), moving = k * q_;
+        const std::vector<double>& end = moving_.stage();
+        penalty_.entry(live, end.data(), entry_then_.data());
+        double worst = 0;
+        for (Size i = 0; i < moving + n_alpha_; ++i) {
+            const bool is_alpha = i >= moving;
+            if (!is_alpha && !(entry_now_[i / k * m_ + live[i % k]] < 0 || entry_then_[i] < 0)) continue;
+            const double e = 0.8 * (start_[i] - end[i]) + 0.4 * h * (start_speed_[i] + speed_[i]);
+            worst = std::max(worst, (is_alpha ? 1.0 : set_.kappa) * std::abs(e));
+        }
+        const double size = 0.5 * (largest_of(start_beta_.data(), moving, 0.0) + largest_of(beta_.data(), moving, 0.0));
+        return worst / (set_.tol * std::max(size, 1e-6 * set_.kappa));
+    }
+
+    // --- the largest curvature
+
     // Power iteration from the direction of a state, which it renews.
-    double curvature_rate(Flags columns, int iterations, State& of);
-    double shorten_to_entry(double h, double slack, Flags& entering);
-    Flags active(const std::vector<double>& z, std::vector<double>& entry);
-    bool has_many_new(const Flags& started) const;
-    bool above_rounding(double value) const;
+    double curvature_rate(Flags columns, int iterations, State& of) {
+        penalty_.complete_groups(columns);
+        const Index index = marked(columns);
+        const Size size = Size(index.size()) * q_;
+        std::vector<double> v, z, product(size + n_alpha_);
+        gather(index, of.direction, of.alpha_direction, v);
+        gather(index, state.z, state.alpha, z);
+        const double largest_v = largest_of(v.data(), size, 1e-3), largest_z = largest_of(z.data(), size, 0.0);
+        for (Size i = 0; i < size; ++i)
+            if (v[i] == 0) v[i] = 0.1 * largest_v * (largest_z > 0 ? z[i] / largest_z : 1.0);
+        rows_->update_hessian();
+        double rate = 0;
+        for (int k = 0; k < iterations; ++k) {
+            const double length = std::sqrt(std::inner_product(v.begin(), v.end(), v.begin(), 0.0));
+            if (!(length > 0)) break;
+            for (double& x : v) x /= length;
+            rows_->hessian(at(index, v, v), product.data());
+            v.swap(product);
+            if (rows_->alpha_rate == 0) std::fill(v.begin() + size, v.end(), 0.0);
+            rate = std::sqrt(std::inner_product(v.begin(), v.end(), v.begin(), 0.0));
+        }
+        if (rows_->alpha_rate != 0) {  // intercepts that no column is coupled to: their own curvature
+            const std::vector<double> ones(n_alpha_, 1.0);
+            std::vector<double> own(n_alpha_);
+            rows_->hessian(at({}, ones, ones), own.data());
+            rate = largest_of(own.data(), n_alpha_, rate);
+        }
+        for (Size i = 0; i < size; ++i)
+            if (v[i] == 0) v[i] = set_.seen;
+        std::fill(of.direction.begin(), of.direction.end(), 0.0);
+        scatter(index, v.data(), of.direction);
+        of.alpha_direction.assign(v.begin() + size, v.end());
+        return std::max(rate, 1e-12);
+    }
+
+    // Whether many columns have started to move since the curvature was last looked at.
+    bool has_many_new(const Flags& started) const {
+        Flags seen(m_, 0);
+        for (Size i = 0; i < m_ * q_; ++i)
+            if (state.direction[i] != 0) seen[i % m_] = 1;
+        Size known = 0, fresh = 0;
+        for (Size j = 0; j < m_; ++j) known += seen[j], fresh += started[j] && !seen[j];
+        return double(fresh) > set_.rate_share * double(known);
+    }
+
+    // --- between all columns and some
+
+    // Columns beyond their thresholds at z, the distances to which are left in `entry`.
+    Flags active(const std::vector<double>& z, std::vector<double>& entry) {
+        penalty_.entry(everything_, z.data(), entry.data());
+        Flags columns(m_, 0);
+        for (Size i = 0; i < m_ * q_; ++i)
+            if (entry[i] < 0) columns[i % m_] = 1;
+        return columns;
+    }
+
+    // Some columns of an array over all, then alpha.
     void gather(const Index& index, const std::vector<double>& from, const std::vector<double>& alpha,
-                std::vector<double>& to) const;
-    void scatter(const Index& index, const double* from, std::vector<double>& to) const;
+                std::vector<double>& to) const {
+        const Size k = Size(index.size());
+        to.resize(k * q_ + n_alpha_);
+        for (Size l = 0; l < q_; ++l)
+            for (Size c = 0; c < k; ++c) to[l * k + c] = from[l * m_ + index[c]];
+        std::copy(alpha.begin(), alpha.end(), to.begin() + k * q_);
+    }
+
+    void scatter(const Index& index, const double* from, std::vector<double>& to) const {
+        const Size k = Size(index.size());
+        for (Size l = 0; l < q_; ++l)
+            for (Size c = 0; c < k; ++c) to[l * m_ + index[c]] = from[l * k + c];
+    }
+
+    Point at(const Index& columns, const std::vector<double>& beta, const std::vector<double>& z_and_alpha) const {
+        return {columns, beta.data(), z_and_alpha.data() + Size(columns.size()) * q_};
+    }
 
     const Kernels* k_;
     std::unique_ptr<Rows> rows_;

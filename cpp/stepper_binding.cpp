@@ -4,7 +4,8 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "arguments.hpp"
@@ -23,6 +24,11 @@ const std::map<std::string, Loss> kLosses = {
     {"huber", Loss::huber},       {"multinomial", Loss::multinomial}, {"ising-flow", Loss::ising_flow},
     {"user", Loss::user},
 };
+
+bool knows(const std::string& loss, const std::string& penalty, const std::string& block) {
+    static const std::set<std::string> penalties = {"l1", "group"}, blocks = {"dense", "csc", "pairwise", "gram"};
+    return kLosses.count(loss) && penalties.count(penalty) && blocks.count(block);
+}
 
 // A name and numbers, as the methods `kernel` in Python answer.
 struct Kernel {
@@ -50,7 +56,6 @@ Settings read_settings(const Named& from) {
 }
 
 Penalty read_penalty(const Kernel& from) {
-    require(from.name == "l1" || from.name == "group", "there is no penalty `" + from.name + "`");
     const Size m = from.numbers.length("weights"), q = from.numbers.length("weights", 1);
     const auto by_output = [&](const char* name) {
         std::vector<double> to(m * q);
@@ -174,6 +179,7 @@ class PyStepper {
     PyStepper(nb::tuple loss, nb::tuple penalty, nb::tuple block, nb::dict data, nb::dict settings, nb::callable check)
         : lookout(std::move(check)), arguments(nb::make_tuple(loss, penalty, block, data)),
           n_(Named("the data", data).length("w")), columns_(read_columns(Kernel(block).numbers, n_)) {
+        require(knows(Kernel(loss).name, Kernel(penalty).name, Kernel(block).name), "loss, penalty or block is unknown");
         Penalty mirror = read_penalty(Kernel(penalty));
         m_ = mirror.m, q_ = mirror.q;
         const Named set("the settings", settings);
@@ -250,9 +256,7 @@ class PyStepper {
    private:
     std::unique_ptr<Rows> make_rows(const Kernel& loss, const Kernel& block, const Named& from, double alpha_rate,
                                     bool linear) {
-        const auto found = kLosses.find(loss.name);
-        require(found != kLosses.end(), "there is no loss `" + loss.name + "`");
-        Data data{found->second, 0.0, q_, nullptr, from.numbers("w", {n_}), nullptr};
+        Data data{kLosses.at(loss.name), 0.0, q_, nullptr, from.numbers("w", {n_}), nullptr};
         if (data.loss == Loss::huber) data.threshold = loss.numbers.get<double>("threshold");
         const Columns x{n_, Size(columns_.size()), columns_.data(), block.numbers.has("dense")};
         if (block.name == "pairwise") {
@@ -272,27 +276,27 @@ class PyStepper {
         return regression_rows(kernels, data, x, alpha_rate, user_loss(loss));
     }
 
-    // Callbacks hold the interpreter lock while they run; arrays cross the border as (n, q).
+    // Callbacks hold the interpreter lock while they run; they see and change our own arrays, as (n, q).
     UserLoss user_loss(const Kernel& loss) {
         if (loss.name != "user") return {};
         user_evaluate = loss.numbers.get<nb::callable>("evaluate");
         user_curvature = loss.numbers.get<nb::callable>("curvature");
-        const auto call = [this](const nb::object& f, const double* eta, double* inout, bool is_input) {
-            nb::gil_scoped_acquire gil;
-            std::vector<double> a(n_ * q_), b(n_ * q_);
-            transpose(eta, q_, n_, a.data());
-            if (is_input) transpose(inout, q_, n_, b.data());
+        const auto view = [this](const double* numbers) {
             const size_t shape[2] = {size_t(n_), size_t(q_)};
+            const int64_t strides[2] = {1, n_};
             using Array = nb::ndarray<nb::numpy, double, nb::ndim<2>>;
             // By reference: by default nanobind hands over a copy, and what Python writes would be lost.
-            const nb::object x = nb::cast(Array(a.data(), 2, shape), nb::rv_policy::reference);
-            const nb::object y = nb::cast(Array(b.data(), 2, shape), nb::rv_policy::reference);
-            const double value = nb::cast<double>(f(x, y));
-            transpose(b.data(), n_, q_, inout);
-            return value;
+            return nb::cast(Array(const_cast<double*>(numbers), 2, shape, {}, strides), nb::rv_policy::reference);
         };
-        return {[this, call](const double* eta, double* r) { return call(user_evaluate, eta, r, false); },
-                [this, call](const double* eta, double* u) { call(user_curvature, eta, u, true); }};
+        const auto evaluate = [this, view](const double* eta, double* r) {
+            nb::gil_scoped_acquire gil;
+            return nb::cast<double>(user_evaluate(view(eta), view(r)));
+        };
+        const auto curvature = [this, view](const double* eta, double* u) {
+            nb::gil_scoped_acquire gil;
+            user_curvature(view(eta), view(u));
+        };
+        return {evaluate, curvature};
     }
 
     Size n_, m_ = 0, q_ = 0;
@@ -303,9 +307,7 @@ class PyStepper {
 
 // What is called may lead back to the stepper: let the garbage collector see it.
 int traverse(PyObject* self, visitproc visit, void* arg) {
-#if PY_VERSION_HEX >= 0x03090000
     Py_VISIT(Py_TYPE(self));
-#endif
     if (!nb::inst_ready(self)) return 0;
     for (nb::object* held : nb::inst_ptr<PyStepper>(self)->held()) Py_VISIT(held->ptr());
     return 0;
@@ -324,6 +326,7 @@ PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse)},
 
 void bind_stepper(nb::module_& m, const Kernels* chosen) {
     kernels = chosen;
+    m.def("knows", &knows, nb::arg("loss"), nb::arg("penalty"), nb::arg("block"), "Whether all have kernels.");
     nb::class_<PyStepper>(m, "Stepper", nb::type_slots(slots), "Blocks of steps on a working set of columns.")
         .def(nb::init<nb::tuple, nb::tuple, nb::tuple, nb::dict, nb::dict, nb::callable>(), nb::kw_only(),
              nb::arg("loss"), nb::arg("penalty"), nb::arg("block"), nb::arg("data"), nb::arg("settings"),

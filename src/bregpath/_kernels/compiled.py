@@ -30,13 +30,15 @@ INTEGERS = {"indices": np.int32, **dict.fromkeys(("groups", "indptr", "nodes", "
 
 
 def supports(system: System) -> bool:
-    """Whether the compiled core knows the penalty and can read the block; losses it does not know are called back."""
+    """Whether the compiled core knows penalty and block, and the loss; one that says nothing is called back."""
     if system.cache is not None:
         return True
-    problem, block = system.problem, system.block.kernel()
-    if block is None or system.penalty.kernel() is None or not problem.store.has_intercepts or problem.loss.has_domain:
+    problem, penalty, block = system.problem, system.penalty.kernel(), system.block.kernel()
+    if penalty is None or block is None or not problem.store.has_intercepts or problem.loss.has_domain:
         return False
-    return block.name != "pairwise" or problem.loss.kernel() is not None
+    loss = problem.loss.kernel() or Kernel("user", {})
+    has_nodes = "nodes" in loss.numbers
+    return has_nodes == (block.name == "pairwise") and _core.knows(loss.name, penalty.name, block.name)
 
 
 def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps: int, keep_rows: bool) -> Steps:

@@ -245,9 +245,7 @@ def _chebyshev_step(system: System, knot: Knot, h: float, stages: int, live: Boo
     return None if end is None else _arrive(system, knot, h, columns, *end)
 
 
-def _linear_step(
-    system: System, knot: Knot, h: float, stages: int, live: BoolArray, frozen: Array
-) -> Knot | None:
+def _linear_step(system: System, knot: Knot, h: float, stages: int, live: BoolArray, frozen: Array) -> Knot | None:
     """The same with the loss linearised at the knot; R follows from the integrals of alpha and beta."""
     problem, kappa = system.problem, system.problem.kappa
     columns = np.flatnonzero(live)
