@@ -21,10 +21,7 @@ class Chebyshev {
 
     struct Stages {
         double first = 1;  // share of a step after which the first stage lies; with no other one it is Euler's method
-        std::vector<double> mu, nu, mu1, gamma;
-        Factors factors(Size j, double h) const {
-            return {1 - mu[j] - nu[j], mu[j], nu[j], h * mu1[j], h * gamma[j]};
-        }
+        std::vector<Factors> others;  // for a step of length 1
     };
 
     const Stages& stages(Size s) {
@@ -55,12 +52,9 @@ class Chebyshev {
         const double w1 = dT[s] / ddT[s];
         b[0] = b[1] = b[2];
         c.first = b[1] * w1;
-        for (auto* v : {&c.mu, &c.nu, &c.mu1, &c.gamma}) v->assign(s + 1, 0.0);
         for (Size j = 2; j <= s; ++j) {
-            c.mu[j] = 2 * b[j] * w0 / b[j - 1];
-            c.nu[j] = -b[j] / b[j - 2];
-            c.mu1[j] = 2 * b[j] * w1 / b[j - 1];
-            c.gamma[j] = -(1.0 - b[j - 1] * T[j - 1]) * c.mu1[j];
+            const double mu = 2 * b[j] * w0 / b[j - 1], nu = -b[j] / b[j - 2], mu1 = 2 * b[j] * w1 / b[j - 1];
+            c.others.push_back({1 - mu - nu, mu, nu, mu1, -(1.0 - b[j - 1] * T[j - 1]) * mu1});
         }
         return c;
     }

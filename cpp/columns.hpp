@@ -16,19 +16,15 @@ inline void transpose(const double* from, Size rows, Size columns, double* to) {
 // Some of the columns of a design, valid until the next choice.
 class ColumnChoice {
    public:
-    // Columns `index` of x, on `rows` rows from `first_row` on where they are dense.
+    // Columns `index` of x, on `rows` rows (all of them unless told) from `first_row` on where they are dense.
     template <class Integers>
-    Columns of(const Columns& x, const Integers& index, Size first_row, Size rows) {
+    Columns of(const Columns& x, const Integers& index, Size first_row = 0, Size rows = -1) {
         chosen_.clear();
         for (const auto j : index) {
             chosen_.push_back(x.at[j]);
             chosen_.back().values += first_row;
         }
-        return {rows, Size(chosen_.size()), chosen_.data(), x.is_dense};
-    }
-    template <class Integers>
-    Columns of(const Columns& x, const Integers& index) {
-        return of(x, index, 0, x.n);
+        return {rows < 0 ? x.n : rows, Size(chosen_.size()), chosen_.data(), x.is_dense};
     }
 
    private:

@@ -127,7 +127,15 @@ class DataRows : public Rows {
     virtual void set_curvature(const double* eta) = 0;
     virtual void bent_rows(const Point& v, double* u) = 0;
 
+    void multiply(const Columns& x, std::initializer_list<const double*> vectors, double* out) {
+        vectors_.clear();
+        for (const double* u : vectors)
+            for (Size l = 0; l < n_alpha; ++l) vectors_.push_back(u + l * n);
+        k_->dots(x, vectors_.data(), Size(vectors_.size()), out);
+    }
+
     const Size size_;  // numbers of a vector over the rows
+    std::vector<const double*> vectors_;
 
    private:
     double evaluate(const Point& at, double* residual, double* speed, bool want_value) {

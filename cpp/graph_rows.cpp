@@ -80,10 +80,8 @@ class GraphRows final : public DataRows {
     void dots(const Index& columns, std::initializer_list<const double*> vectors, double* out) override {
         // Most columns are asked for, so all of them are computed.
         const Size k = features_.k;
-        vectors_.clear(), g_.resize(vectors.size() * k * n_alpha);
-        for (const double* u : vectors)
-            for (Size l = 0; l < n_alpha; ++l) vectors_.push_back(u + l * n);
-        k_->dots(features_, vectors_.data(), Size(vectors_.size()), g_.data());
+        g_.resize(vectors.size() * k * n_alpha);
+        multiply(features_, vectors, g_.data());
         for (size_t v = 0; v < vectors.size(); ++v)
             for (const Size j : columns) {
                 *out = 0;
@@ -220,7 +218,6 @@ class GraphRows final : public DataRows {
     std::vector<double> packed_, g_, part_, h_, u_, ones_, weighted_, products_, of_items_;
     Features items_;
     std::vector<Column> columns_;
-    std::vector<const double*> vectors_;
 };
 
 }  // namespace

@@ -65,14 +65,8 @@ void add_dense_dots(const Column* x, Size k, Size i0, Size m, const double* r, d
         double s0 = 0, s1 = 0, s2 = 0, s3 = 0, s4 = 0, s5 = 0, s6 = 0, s7 = 0;
 #pragma omp simd reduction(+ : s0, s1, s2, s3, s4, s5, s6, s7)
         for (Size i = 0; i < m; ++i) {
-            s0 += x0[i] * r[i];
-            s1 += x1[i] * r[i];
-            s2 += x2[i] * r[i];
-            s3 += x3[i] * r[i];
-            s4 += x4[i] * r[i];
-            s5 += x5[i] * r[i];
-            s6 += x6[i] * r[i];
-            s7 += x7[i] * r[i];
+            s0 += x0[i] * r[i], s1 += x1[i] * r[i], s2 += x2[i] * r[i], s3 += x3[i] * r[i];
+            s4 += x4[i] * r[i], s5 += x5[i] * r[i], s6 += x6[i] * r[i], s7 += x7[i] * r[i];
         }
         g[c] += s0, g[c + 1] += s1, g[c + 2] += s2, g[c + 3] += s3;
         g[c + 4] += s4, g[c + 5] += s5, g[c + 6] += s6, g[c + 7] += s7;
@@ -94,14 +88,8 @@ void add_dense_dots2(const Column* x, Size k, Size i0, Size m, const double* u, 
         double s0 = 0, s1 = 0, s2 = 0, s3 = 0, t0 = 0, t1 = 0, t2 = 0, t3 = 0;
 #pragma omp simd reduction(+ : s0, s1, s2, s3, t0, t1, t2, t3)
         for (Size i = 0; i < m; ++i) {
-            s0 += x0[i] * u[i];
-            s1 += x1[i] * u[i];
-            s2 += x2[i] * u[i];
-            s3 += x3[i] * u[i];
-            t0 += x0[i] * v[i];
-            t1 += x1[i] * v[i];
-            t2 += x2[i] * v[i];
-            t3 += x3[i] * v[i];
+            s0 += x0[i] * u[i], s1 += x1[i] * u[i], s2 += x2[i] * u[i], s3 += x3[i] * u[i];
+            t0 += x0[i] * v[i], t1 += x1[i] * v[i], t2 += x2[i] * v[i], t3 += x3[i] * v[i];
         }
         a[c] += s0, a[c + 1] += s1, a[c + 2] += s2, a[c + 3] += s3;
         b[c] += t0, b[c + 1] += t1, b[c + 2] += t2, b[c + 3] += t3;

@@ -42,10 +42,7 @@ class RegressionRows final : public DataRows {
     }
 
     void dots(const Index& columns, std::initializer_list<const double*> vectors, double* out) override {
-        outputs_.clear();
-        for (const double* u : vectors)
-            for (Size l = 0; l < n_alpha; ++l) outputs_.push_back(u + l * n);
-        k_->dots(of(columns), outputs_.data(), Size(outputs_.size()), out);
+        multiply(of(columns), vectors, out);
     }
 
     void set_curvature(const double* eta) override {
@@ -70,7 +67,6 @@ class RegressionRows final : public DataRows {
     ColumnChoice choice_;
     const double* eta_ = nullptr;  // where the curvature of a user's loss is taken
     std::vector<double> h_, u_;
-    std::vector<const double*> outputs_;
 };
 
 }  // namespace

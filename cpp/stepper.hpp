@@ -18,8 +18,7 @@ namespace bregpath {
 struct Settings {
     double kappa, fixed_step, tol;  // fixed_step: 0 for adaptive ones
     double safety, rate_margin, rate_share, entry_share, freeze_growth, min_progress, seen, rounding, noise;
-    double damping, stability, rate_steps;
-    Size entry_floor, max_attempts, max_stages;
+    double damping, stability, max_stages, rate_steps, entry_floor, max_attempts;
 };
 
 // Between two steps; see Knot in records.py.
@@ -105,8 +104,8 @@ class Stepper {
         penalty_.primal(live, start_.data(), set_.kappa, start_beta_.data());
         rows_->begin(at(live, start_beta_, start_), start_speed_.data(), h, c.first * h);
         moving_.begin(Size(start_.size()), start_.data(), start_speed_.data(), c.first * h);
-        for (Size j = 2; j <= stages; ++j) {
-            const Factors factors = c.factors(j, h);
+        for (Factors factors : c.others) {
+            factors[3] *= h, factors[4] *= h;
             penalty_.primal(live, moving_.stage().data(), set_.kappa, beta_.data());
             rows_->stage(at(live, beta_, moving_.stage()), factors, speed_.data());
             if (!std::isfinite(std::accumulate(speed_.begin(), speed_.end(), 0.0))) return false;
@@ -171,10 +170,10 @@ class Stepper {
         const double rate = set_.kappa * set_.rate_margin * next_.rate;
         double h = state.h, reach = 0, earlier_rise = std::numeric_limits<double>::infinity();
         Flags forced(m_, 0), entering(m_, 0), is_live(m_, 0);
-        for (Size attempts = 0; attempts < set_.max_attempts && h > 1e-13 * state.t; ++attempts) {
+        for (int attempts = 0; attempts < set_.max_attempts && h > 1e-13 * state.t; ++attempts) {
             Size stages = method_.stages_needed(h * rate);
-            if (stages > set_.max_stages) {
-                stages = set_.max_stages, h = method_.longest_step(stages, rate);
+            if (double(stages) > set_.max_stages) {
+                stages = Size(set_.max_stages), h = method_.longest_step(stages, rate);
                 if (h < set_.min_progress * state.t) throw Stalled{};
             }
             reach = std::max(reach, h);
@@ -242,15 +241,15 @@ class Stepper {
         };
         look(h);
         std::vector<double> shares;
-        Size n_active = 0;
+        double n_active = 0;
         for (Size i = 0; i < size; ++i) {
             n_active += entry_now_[i] < 0;
             if (entry_now_[i] >= 0 && entry_then_[i] < 0)
                 shares.push_back(entry_now_[i] / (entry_now_[i] - entry_then_[i]));
         }
         if (!shares.empty()) {
-            const Size counted = std::max<Size>(n_active - (rows_->has_linear_stages() ? 0 : set_.entry_floor), 0);
-            const size_t together = std::min(size_t(set_.entry_share * double(counted)), shares.size() - 1);
+            const double counted = std::max(n_active - (rows_->has_linear_stages() ? 0 : set_.entry_floor), 0.0);
+            const size_t together = std::min(size_t(set_.entry_share * counted), shares.size() - 1);
             std::nth_element(shares.begin(), shares.begin() + together, shares.end());
             h = std::min(h, h * shares[together] + slack);
             look(h);

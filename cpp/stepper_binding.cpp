@@ -41,17 +41,14 @@ struct Kernel {
 Settings read_settings(const Named& from) {
     Settings to{};
     const std::pair<const char*, double*> numbers[] = {
-        {"kappa", &to.kappa}, {"step", &to.fixed_step}, {"tol", &to.tol},
-        {"SAFETY", &to.safety}, {"RATE_MARGIN", &to.rate_margin}, {"RATE_SHARE", &to.rate_share},
-        {"ENTRY_SHARE", &to.entry_share}, {"FREEZE_GROWTH", &to.freeze_growth}, {"MIN_PROGRESS", &to.min_progress},
-        {"SEEN", &to.seen}, {"ROUNDING", &to.rounding}, {"NOISE", &to.noise},
-        {"DAMPING", &to.damping}, {"STABILITY", &to.stability}, {"RATE_STEPS", &to.rate_steps},
-    };
-    const std::pair<const char*, Size*> counts[] = {
-        {"ENTRY_FLOOR", &to.entry_floor}, {"MAX_ATTEMPTS", &to.max_attempts}, {"MAX_STAGES", &to.max_stages},
+        {"kappa", &to.kappa},             {"step", &to.fixed_step},           {"tol", &to.tol},
+        {"SAFETY", &to.safety},           {"RATE_MARGIN", &to.rate_margin},   {"RATE_STEPS", &to.rate_steps},
+        {"RATE_SHARE", &to.rate_share},   {"ENTRY_SHARE", &to.entry_share},   {"ENTRY_FLOOR", &to.entry_floor},
+        {"MAX_STAGES", &to.max_stages},   {"MAX_ATTEMPTS", &to.max_attempts}, {"MIN_PROGRESS", &to.min_progress},
+        {"SEEN", &to.seen},               {"ROUNDING", &to.rounding},         {"NOISE", &to.noise},
+        {"DAMPING", &to.damping},         {"STABILITY", &to.stability},       {"FREEZE_GROWTH", &to.freeze_growth},
     };
     for (const auto& [name, number] : numbers) *number = from.get<double>(name);
-    for (const auto& [name, count] : counts) *count = from.get<Size>(name);
     return to;
 }
 
