@@ -75,6 +75,11 @@ class AbstractStudy(ABC):
         """Number of the variable, or edge, to which each coefficient (or column, with several outputs) belongs."""
 
     @property
+    def n_needed(self) -> int:
+        """How many of its coefficients a variable needs to have entered."""
+        return 1
+
+    @property
     def groups(self) -> IntArray | None:
         """`variables` where some of the columns that are reported one by one enter together; else None."""
         return None

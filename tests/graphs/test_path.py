@@ -63,7 +63,7 @@ def test_screened_equals_unscreened(case, monkeypatch):
 
 @pytest.mark.parametrize("case", EVERY)
 def test_loss_never_rises(case):
-    problem, _ = graph_of(case)._prepare(data_of(case), None).on()
+    problem = graph_of(case)._prepare(data_of(case), None).on().problem
     flow = GLBI(problem, None, 0.05)
     state = flow.start()
     t0 = state.knot.t

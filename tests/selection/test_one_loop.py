@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -151,3 +153,52 @@ def test_graphs_are_cross_validated_as_regressions_are():
     point = alone.path_.at(chosen.t)
     i = int(np.flatnonzero(chosen.times == chosen.t)[0])
     assert_allclose(chosen.out_of_fold[i, test], point.intercept + X[test] @ point.coef, atol=1e-6)
+
+
+@pytest.mark.parametrize("case", ["ising-composite", "ising-nodewise-and", "potts", "gaussian-likelihood"])
+def test_stability_of_a_graph(case):
+    """Is that of the same estimator on the halves, one by one."""
+    X = data_of(case)
+    fitted = graph_of(case, **SMALL).fit(X)
+    found = fitted.stability(n_replicates=6, n_variables=3, seed=3)
+    t = fitted.path_.t
+    # Beside the data themselves, a half knows nothing of the others: the levels of states, the scale of numbers.
+    study = fitted._study
+    one_by_one = selection.replicate_stability(
+        lambda rows: study.report(*traced(study, rows, t)), len(X), t, n_replicates=6, n_variables=3, seed=3
+    )
+    assert_allclose(found.probabilities, one_by_one.probabilities)
+    assert found.item_names == one_by_one.item_names and len(found.edges) == len(found.candidates)
+    assert_array_equal(fitted.stability(n_replicates=6, n_variables=3, seed=3, n_jobs=2).size, found.size)
+
+
+def traced(study, rows, times):
+    (track,) = study.tracks([rows], times)
+    return run(track), track
+
+
+@pytest.mark.parametrize("case", ["ising-composite", "potts", "gaussian-likelihood"])
+def test_intervals_of_a_graph(case):
+    fitted = graph_of(case, **SMALL).fit(data_of(case))
+    found = fitted.intervals(n_replicates=5)
+    assert found.t == fitted.t_ and found.samples.shape == (5, *found.estimate.shape)
+    assert_allclose(found.estimate, fitted.path_.at(fitted.t_).coef, atol=1e-9)
+    assert_array_equal(fitted.intervals(n_replicates=5, n_jobs=2).samples, found.samples)
+    early = fitted.intervals(1.1 * fitted.path_.t[0], n_replicates=3)
+    assert np.count_nonzero(early.estimate) < np.count_nonzero(found.estimate)
+
+
+def test_forbidden_edges_are_no_candidates():
+    mask = np.ones((6, 6), dtype=bool)
+    mask[0, 1] = mask[1, 0] = False
+    found = graph("ebic", mask=mask).stability(n_replicates=4, n_variables=3)
+    assert found.candidates.tolist() == [False] + [True] * 14
+
+
+def test_graphs_without_rows():
+    fitted = graph("ebic")
+    with pytest.raises(ValueError, match="unpickled has no data"):
+        pickle.loads(pickle.dumps(fitted)).stability()
+    S = np.cov(data_of("gaussian-likelihood").T)
+    with pytest.raises(ValueError, match="has no rows to draw from"):
+        bregpath.GaussianGraph(input="covariance", n_samples=90).fit(S).intervals()

@@ -24,8 +24,10 @@ from bregpath.graphs.path import GraphPath
 from bregpath.graphs.study import GraphStudy
 from bregpath.path import Point
 from bregpath.run import TraceOptions
+from bregpath.selection.bootstrap import BootstrapIntervals, intervals_of
 from bregpath.selection.graphs import criterion, cross_validate_graph, stars
 from bregpath.selection.result import Selection
+from bregpath.selection.stability import Stability, stability_of
 
 __all__ = ["AbstractGraph"]
 
@@ -297,6 +299,28 @@ class AbstractGraph(GraphParameters):
         rows = self._encode(X)
         w = _validation.check_counts(sample_weight, len(rows))
         return -0.5 * float(self.path_.deviance_of(rows, w, np.array([self.t_]))[0])
+
+    # --- how sure it is --------------------------------------------------------------------------------------
+
+    def stability(self, *, n_jobs: int | None = None, seed: Any = 0, **options: Any) -> Stability:
+        """Edges that enter on most random halves of the rows; ``options`` as in `bregpath.stability_selection`."""
+        with self._limits(self.n_features_in_):
+            return stability_of(self._resampled, n_jobs, seed, **options)
+
+    def intervals(self, t: float | None = None, *, n_jobs: int | None = None, **options: Any) -> BootstrapIntervals:
+        """Bootstrap of the parameters at the chosen time, or another; ``options`` as in `bootstrap_intervals`."""
+        with self._limits(self.n_features_in_):
+            return intervals_of(self._resampled, self._time(t), n_jobs=n_jobs, **options)
+
+    @property
+    def _resampled(self) -> GraphStudy:
+        """What was fitted, to be fitted again on other rows."""
+        check_is_fitted(self)
+        if self._study is None:
+            raise ValueError("A graph that was unpickled has no data; call fit() again.")
+        if not self._study.has_rows:
+            raise ValueError("A covariance matrix has no rows to draw from; fit the graph to data.")
+        return self._study
 
     def plot(self, t: float | None = None, **kwargs: Any) -> Any:
         """Draw the graph: green edges are positive, red ones negative, the width is the strength."""

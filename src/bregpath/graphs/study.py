@@ -63,6 +63,11 @@ class GraphStudy(AbstractStudy):
         problem = layout.problem(data, share, thresholds, self.kappa)
         return Assembled(problem, Units.none(layout.n_coefficients), layout)
 
+    @property
+    def has_rows(self) -> bool:
+        """Whether the rows are data, and not made up to have a given covariance."""
+        return not getattr(self.layout, "knows_mean", False)
+
     def report(self, path: Path, track: Track) -> GraphPath:
         return GraphPath(path, track.layout)
 
@@ -82,6 +87,10 @@ class GraphStudy(AbstractStudy):
     def variables(self) -> IntArray:
         j, k = self.layout.pairs.T
         return np.unique(j * self.layout.n_nodes + k, return_inverse=True)[1].ravel()
+
+    @property
+    def n_needed(self) -> int:
+        return self.layout.n_needed
 
     def as_reported(self, mask: BoolArray) -> BoolArray:
         j, k = self.layout.pairs[mask].T

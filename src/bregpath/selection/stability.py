@@ -240,13 +240,15 @@ def stability_selection(
     ([0, 1, 2, 3], True)
     """
     study = Regression.read(X, y, **options)
-    rules = _Rules(threshold, max_false, n_variables, n_replicates, pairs, bound, count)
-    return stability_of(study, rules, n_jobs=n_jobs, seed=seed)
+    return stability_of(
+        study, n_jobs, seed, threshold=threshold, max_false=max_false, n_variables=n_variables,
+        n_replicates=n_replicates, pairs=pairs, bound=bound, count=count,
+    )  # fmt: skip
 
 
-def stability_of(study: AbstractStudy, rules: _Rules | None = None, *, n_jobs: Any = None, seed: Any = 0) -> Stability:
+def stability_of(study: AbstractStudy, n_jobs: int | None = None, seed: Any = 0, **wishes: Any) -> Stability:
     """`stability_selection` of any study: of the columns of a regression, or of the edges of a graph."""
-    rules = _Rules() if rules is None else rules
+    rules = _Rules(**wishes)
     rows, rng = check_rows(study.pool), make_generator(seed)
     halves = draw_halves(rows, rules.n_replicates, rules.pairs, study.lacking, rng)
     with _interrupts.all_or_nothing():
@@ -257,8 +259,10 @@ def stability_of(study: AbstractStudy, rules: _Rules | None = None, *, n_jobs: A
     sizes = np.bincount(variable[candidates])  # coefficients of each variable
     q, stop = rules.allowed(int(np.count_nonzero(sizes))), None
     if q is not None:
-        # So many coefficients are q variables or more.
-        enough = int(np.sort(sizes)[::-1][:q].sum() + never_penalised.sum())
+        # With more coefficients than q - 1 variables have, and others without having entered, q have entered.
+        sizes = np.sort(sizes)[::-1]
+        fewer = sizes[: q - 1].sum() + np.minimum(sizes[q - 1 :], study.n_needed - 1).sum()
+        enough = int(fewer + 1 + never_penalised.sum())
         stop = _StopAtCoefficients(enough)
     traces = traces_of(study, halves, path.t[-1:], n_jobs, stop)
     return _count(
