@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import operator
 import sys
 from typing import Any
 
@@ -16,6 +17,7 @@ __all__ = [
     "check_counts",
     "check_design",
     "check_finite_columns",
+    "check_integer",
     "check_number",
     "check_offset",
     "check_scales",
@@ -208,6 +210,19 @@ def check_number(name: str, value: Any, *, above: float = 0.0, at_most: float = 
         raise ValueError(f"`{name}` must be a finite number above {above:g}, found {value!r}.")
     if number > at_most:
         raise ValueError(f"`{name}` must be at most {at_most:g}, found {value!r}.")
+    return number
+
+
+def check_integer(name: str, value: Any, least: int, other: str = "") -> int:
+    """A whole number that is large enough; ``other`` says what else would do."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = None
+    if number is None or isinstance(value, bool):  # True would pass for 1, and is never meant
+        raise TypeError(f"`{name}` must be an integer{other}, found {value!r}.")
+    if number < least:
+        raise ValueError(f"`{name}` must be at least {least}, found {number}.")
     return number
 
 

@@ -220,10 +220,10 @@ def test_simulation_is_frozen():
 @pytest.mark.parametrize(
     ("wrong", "error", "text"),
     [
-        ({"n": 0}, ValueError, "n=0 is too small; it must be at least 1"),
-        ({"p": 2.5}, TypeError, "p must be an integer, but is 2.5 of type float"),
-        ({"n": True}, TypeError, "n must be an integer, but is True"),
-        ({"s": -1}, ValueError, "s=-1 is too small; it must be at least 0"),
+        ({"n": 0}, ValueError, "`n` must be at least 1, found 0"),
+        ({"p": 2.5}, TypeError, "`p` must be an integer, found 2.5"),
+        ({"n": True}, TypeError, "`n` must be an integer, found True"),
+        ({"s": -1}, ValueError, "`s` must be at least 0, found -1"),
         ({"p": 10, "s": 11}, ValueError, "s=11 non-zero coefficients do not fit into p=10"),
         ({"M": 0.0}, ValueError, "M=0.0 is out of range; it must be a positive finite number"),
         ({"M": np.inf}, ValueError, "M=inf is out of range"),
@@ -240,10 +240,10 @@ def test_simulation_is_frozen():
         ({"order": "A"}, ValueError, "order='A' is not a memory order; use 'F'"),
         ({"dtype": int}, ValueError, "dtype=.*int.* is not supported; use numpy.float64 or numpy.float32"),
         ({"dtype": "nonsense"}, ValueError, "dtype='nonsense' is not supported"),
-        ({"seed": -1}, ValueError, "seed=-1 is too small"),
-        ({"n_test": 0}, ValueError, "n_test=0 is too small"),
-        ({"n_test": 2.5}, TypeError, "n_test must be an integer or None, but is 2.5"),
-        ({"seed": "a"}, TypeError, "seed must be an integer, a Generator or None, but is 'a' of type str"),
+        ({"seed": -1}, ValueError, r"`seed` must be at least \d, found -1"),
+        ({"n_test": 0}, ValueError, r"`n_test` must be at least \d, found 0"),
+        ({"n_test": 2.5}, TypeError, "`n_test` must be an integer or None, found 2.5"),
+        ({"seed": "a"}, TypeError, "`seed` must be an integer, a Generator or None, found 'a'"),
     ],
 )
 def test_bad_arguments_are_named(make, wrong, error, text):
@@ -258,7 +258,7 @@ def test_bad_snr(snr):
 
 
 def test_bad_number_of_classes():
-    with pytest.raises(ValueError, match="n_classes=1 is too small; it must be at least 2"):
+    with pytest.raises(ValueError, match="`n_classes` must be at least 2, found 1"):
         make_multinomial(n_classes=1)
 
 

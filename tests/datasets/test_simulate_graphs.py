@@ -166,19 +166,19 @@ def test_repr_and_parts():
 @pytest.mark.parametrize(
     ("make", "wrong", "error", "text"),
     [
-        (make_ising_grid, {"N": 0}, ValueError, "N=0 is too small"),
+        (make_ising_grid, {"N": 0}, ValueError, r"`N` must be at least \d, found 0"),
         (make_ising_grid, {"T": 0.0}, ValueError, "T=0.0 is out of range; it must be a positive finite number"),
-        (make_ising_grid, {"n": 1.5}, TypeError, "n must be an integer"),
-        (make_ising_grid, {"seed": "a"}, TypeError, "seed must be an integer"),
-        (make_ising_grid, {"n_test": 0}, ValueError, "n_test=0 is too small"),
-        (make_potts, {"n_test": 1.5}, TypeError, "n_test must be an integer or None"),
-        (make_gaussian_graph, {"n_test": -1}, ValueError, "n_test=-1 is too small"),
-        (make_potts, {"q": 1}, ValueError, "q=1 is too small; it must be at least 2"),
+        (make_ising_grid, {"n": 1.5}, TypeError, "`n` must be an integer"),
+        (make_ising_grid, {"seed": "a"}, TypeError, "`seed` must be an integer"),
+        (make_ising_grid, {"n_test": 0}, ValueError, r"`n_test` must be at least \d, found 0"),
+        (make_potts, {"n_test": 1.5}, TypeError, "`n_test` must be an integer or None"),
+        (make_gaussian_graph, {"n_test": -1}, ValueError, r"`n_test` must be at least \d, found -1"),
+        (make_potts, {"q": 1}, ValueError, "`q` must be at least 2, found 1"),
         (make_potts, {"graph": "star"}, ValueError, "graph='star' is not known; use one of 'chain', 'grid'"),
         (make_potts, {"strength": -1.0}, ValueError, "strength=-1.0 is out of range"),
         (make_gaussian_graph, {"strength": 1.0}, ValueError, "strength=1.0 is out of range; .* between 0 and 1"),
         (make_gaussian_graph, {"graph": ""}, ValueError, "graph='' is not known"),
-        (make_gaussian_graph, {"p": 0}, ValueError, "p=0 is too small"),
+        (make_gaussian_graph, {"p": 0}, ValueError, r"`p` must be at least \d, found 0"),
     ],
 )
 def test_bad_arguments_are_named(make, wrong, error, text):

@@ -13,14 +13,15 @@ stream of their own; they are the same whatever `n` is. To compare sizes, take t
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+
+from bregpath._validation import check_integer
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
@@ -228,7 +229,7 @@ def make_multinomial(
     ((20, 3), [0, 1, 2])
     """
     recipe = _checked(n, p, s, M, r, density, dtype, order, n_test)
-    q = _integer(n_classes, "n_classes", 2)
+    q = check_integer("n_classes", n_classes, 2)
     rng = _generator(seed)
     intercept, coef = recipe.draw_truth(rng, q)
     # Gumbel-max: the largest of eta_l + Gumbel noise is a draw from softmax(eta).
@@ -370,8 +371,8 @@ class _Recipe:
 def _checked(
     n: int, p: int, s: int, M: float, r: float | None, density: float | None, dtype: Any, order: Order, n_test: Any
 ) -> _Recipe:
-    n_test = _rows_of_test(n_test)
-    n, p, s = _integer(n, "n", 1), _integer(p, "p", 1), _integer(s, "s", 0)
+    n_test = rows_of_test(n_test)
+    n, p, s = check_integer("n", n, 1), check_integer("p", p, 1), check_integer("s", s, 0)
     if s > p:
         raise ValueError(f"s={s} non-zero coefficients do not fit into p={p} columns; choose s <= p.")
     _check(M, "M", lambda v: 0 < v < np.inf, "a positive finite number")
@@ -398,23 +399,12 @@ def _checked(
 def _generator(seed: Seed) -> np.random.Generator:
     if isinstance(seed, np.random.Generator):
         return seed
-    return np.random.default_rng(None if seed is None else _integer(seed, "seed", 0, ", a Generator or None"))
+    return np.random.default_rng(None if seed is None else check_integer("seed", seed, 0, ", a Generator or None"))
 
 
-def _rows_of_test(n_test: int | None) -> int | None:
-    return None if n_test is None else _integer(n_test, "n_test", 1, " or None")
-
-
-def _integer(value: SupportsIndex, name: str, least: int, other: str = "") -> int:
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = None
-    if number is None or isinstance(value, bool):  # True would pass for 1, and is never meant
-        raise TypeError(f"{name} must be an integer{other}, but is {value!r} of type {type(value).__name__}.")
-    if number < least:
-        raise ValueError(f"{name}={number} is too small; it must be at least {least}.")
-    return number
+def rows_of_test(n_test: int | None) -> int | None:
+    """How many rows to test on, checked."""
+    return None if n_test is None else check_integer("n_test", n_test, 1, " or None")
 
 
 def _check(value: float, name: str, allowed: Callable[[float], bool], wanted: str) -> None:

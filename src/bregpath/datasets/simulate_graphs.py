@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from bregpath._typing import Array, BoolArray, IntArray
+from bregpath._validation import check_integer
 from bregpath.graphs import GaussianModel, IsingModel, PottsModel, gibbs
 
-from .simulate import Seed, _check, _generator, _integer, _rows_of_test
+from .simulate import Seed, _check, _generator, rows_of_test
 
 __all__ = ["GraphSimulation", "make_gaussian_graph", "make_ising_grid", "make_potts"]
 
@@ -111,7 +112,7 @@ def make_ising_grid(
     >>> sim.X.shape, sim.couplings.shape, int(sim.adjacency.sum()) // 2
     ((100, 16), (16, 16), 24)
     """
-    n, N, n_test = _integer(n, "n", 1), _integer(N, "N", 1), _rows_of_test(n_test)
+    n, N, n_test = check_integer("n", n, 1), check_integer("N", N, 1), rows_of_test(n_test)
     _check(T, "T", lambda v: 0 < v < np.inf, "a positive finite number")
     rng = _generator(seed)
     edges = _grid(N * N, rng)
@@ -160,7 +161,7 @@ def make_potts(
     >>> sim.X.shape, sim.couplings.shape, sim.model.block(0, 1).shape
     ((100, 9), (36, 36), (4, 4))
     """
-    n, p, q, n_test = _integer(n, "n", 1), _integer(p, "p", 1), _integer(q, "q", 2), _rows_of_test(n_test)
+    n, p, q, n_test = check_integer("n", n, 1), check_integer("p", p, 1), check_integer("q", q, 2), rows_of_test(n_test)
     _check(strength, "strength", lambda v: 0 < v < np.inf, "a positive finite number")
     rng = _generator(seed)
     edges = _edges(graph, p, rng)
@@ -214,7 +215,7 @@ def make_gaussian_graph(
     >>> sim.X.shape, sim.precision.shape, sim.adjacency.sum(axis=1)[:4].tolist()
     ((50, 20), (20, 20), [9, 1, 1, 1])
     """
-    n, p, n_test = _integer(n, "n", 1), _integer(p, "p", 1), _rows_of_test(n_test)
+    n, p, n_test = check_integer("n", n, 1), check_integer("p", p, 1), rows_of_test(n_test)
     _check(strength, "strength", lambda v: 0 < v < 1, "a number strictly between 0 and 1")
     rng = _generator(seed)
     edges = _edges(graph, p, rng)

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from bregpath import _validation
 from bregpath._typing import Array
-from bregpath.estimators.graph import AbstractGraph
+from bregpath.estimators.graph import AbstractGraph, check_choice
 from bregpath.graphs.data import check_nodes, covariance, read_numbers
 from bregpath.graphs.layouts import AbstractLayout, GaussianLayout
 
@@ -64,7 +64,7 @@ class GaussianGraph(AbstractGraph):
     True
     """
 
-    _losses = ("likelihood", "composite")
+    _losses = GaussianLayout.choices["loss"]
     _rules = ("ebic", "bic", "cv", "cv-1se", "stars")
 
     saturation = None
@@ -80,8 +80,7 @@ class GaussianGraph(AbstractGraph):
         return threadpool_limits(None if p >= MANY_NODES else 1, user_api="blas")
 
     def _read(self, X: Any, w: Any) -> tuple[AbstractLayout, Array, Array]:
-        if self.input not in ("data", "covariance"):
-            raise ValueError(f'`input` must be "data" or "covariance", found {self.input!r}.')
+        check_choice("input", self.input, ("data", "covariance"))
         values, names = read_numbers(X, least_rows=2)
         names = names or tuple(f"x{j}" for j in range(values.shape[1]))
         if self.input == "covariance":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numbers
 import warnings
 from abc import abstractmethod
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ from bregpath.selection.graphs import criterion, cross_validate_graph, stars
 from bregpath.selection.result import Selection
 from bregpath.selection.stability import Stability, stability_of
 
-__all__ = ["AbstractGraph"]
+__all__ = ["AbstractGraph", "check_choice"]
 
 
 class StopAtSparsity(AbstractStop):
@@ -193,10 +194,9 @@ class AbstractGraph(GraphParameters):
         -------
         self
         """
-        if self.loss not in self._losses:
-            raise ValueError(f"`loss` must be one of {list(self._losses)}, found {self.loss!r}.")
-        if not self._is_time and self.stop not in self._rules:
-            raise ValueError(f"`stop` must be one of {list(self._rules)} or a time t, found {self.stop!r}.")
+        check_choice("loss", self.loss, self._losses)
+        if not self._is_time:
+            check_choice("stop", self.stop, self._rules, " or a time t")
         study = self._prepare(X, sample_weight)
         self.n_features_in_ = study.layout.n_nodes
         if _frames.is_frame(X):
@@ -334,6 +334,12 @@ class AbstractGraph(GraphParameters):
 
     def _time(self, t: float | None) -> float:
         return self.t_ if t is None else float(t)
+
+
+def check_choice(name: str, value: Any, known: Sequence[str], other: str = "") -> None:
+    """One of some words; ``other`` says what else would do."""
+    if value not in known:
+        raise ValueError(f"`{name}` must be one of {list(known)}{other}, found {value!r}.")
 
 
 def _trace_to(study: GraphStudy, t: float) -> GraphPath:

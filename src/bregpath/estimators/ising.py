@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from bregpath import _validation
 from bregpath._typing import Array
 from bregpath.estimators.discrete import DiscreteGraph
+from bregpath.estimators.graph import check_choice
 from bregpath.graphs.data import StateCoder
 from bregpath.graphs.layouts import AbstractLayout, IsingLayout
 
@@ -63,7 +64,7 @@ class IsingGraph(DiscreteGraph):
     True
     """
 
-    _losses = ("composite", "mpf", "nodewise")
+    _losses = IsingLayout.choices["loss"]
 
     loss: str = "composite"
     _: KW_ONLY
@@ -72,10 +73,8 @@ class IsingGraph(DiscreteGraph):
     coding: str = "spin"
 
     def _read(self, X: Any, w: Any) -> tuple[AbstractLayout, Array, Array]:
-        if self.rule not in ("and", "or"):
-            raise ValueError(f'`rule` must be "and" or "or", found {self.rule!r}.')
-        if self.coding not in ("spin", "binary"):
-            raise ValueError(f'`coding` must be "spin" or "binary", found {self.coding!r}.')
+        check_choice("rule", self.rule, IsingLayout.choices["rule"])
+        check_choice("coding", self.coding, ("spin", "binary"))
         seen, _ = StateCoder.learn(X)
         _check_binary(seen)
         coder = seen.with_pairs()

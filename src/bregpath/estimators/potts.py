@@ -9,6 +9,7 @@ from typing import Any
 from bregpath import _validation
 from bregpath._typing import Array
 from bregpath.estimators.discrete import DiscreteGraph
+from bregpath.estimators.graph import check_choice
 from bregpath.graphs.data import StateCoder, count_states
 from bregpath.graphs.layouts import AbstractLayout, FieldLayout
 
@@ -73,14 +74,9 @@ class PottsGraph(DiscreteGraph):
     loss: str = "composite"
 
     def _read(self, X: Any, w: Any) -> tuple[AbstractLayout, Array, Array]:
-        choices = {
-            "couplings": ("full", "diagonal"),
-            "penalty": ("group", "group-sqrt", "l1"),
-            "parameters": ("symmetric", "reduced"),
-        }
-        for name, known in choices.items():
-            if getattr(self, name) not in known:
-                raise ValueError(f"`{name}` must be one of {list(known)}, found {getattr(self, name)!r}.")
+        for name in ("couplings", "penalty"):
+            check_choice(name, getattr(self, name), FieldLayout.choices[name])
+        check_choice("parameters", self.parameters, FieldLayout.choices["parameters_are"])
         if not isinstance(self.min_count, numbers.Integral) or self.min_count < 1:
             raise ValueError(f"`min_count` must be a whole number of at least 1, found {self.min_count!r}.")
         coder, codes = StateCoder.learn(X, int(self.min_count), w)

@@ -15,6 +15,7 @@ import numpy as np
 
 from bregpath._typing import Array, BoolArray
 from bregpath._validation import is_sparse, unmasked
+from bregpath.graphs._checks import check_names, check_symmetric
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -187,33 +188,9 @@ def check_graph(weights: Any, names: Sequence[str] | None = None) -> tuple[Array
             f"`weights` must have a zero diagonal, found weights[{j}, {j}] = {matrix[j, j]:g}; "
             "clear it with np.fill_diagonal(weights, 0)."
         )
-    _check_symmetric("weights", matrix)
+    check_symmetric("weights", matrix)
     upper = np.triu(matrix, 1)
-    return upper + upper.T, _node_names(names, len(matrix))
-
-
-def _check_symmetric(name: str, matrix: Array) -> None:
-    gap = np.abs(matrix - matrix.T)
-    if gap.max(initial=0.0) > 1e-8 * np.abs(matrix).max(initial=0.0):
-        j, k = (int(i) for i in np.unravel_index(gap.argmax(), gap.shape))
-        raise ValueError(
-            f"`{name}` must be symmetric, found {name}[{j}, {k}] = {matrix[j, k]:g} but {name}[{k}, {j}] = "
-            f"{matrix[k, j]:g}; an undirected graph has one value a pair, for example ({name} + {name}.T) / 2."
-        )
-
-
-def _node_names(names: Sequence[str] | None, p: int) -> list[str]:
-    if names is None:
-        return [f"x{j}" for j in range(p)]
-    if isinstance(names, str):
-        raise TypeError(f"`names` must be a list of {p} names, found the text {names!r}.")
-    labels = [str(name) for name in names]
-    if len(labels) != p:
-        raise ValueError(f"`names` must have one entry for each of the {p} nodes, found {len(labels)}.")
-    twice = sorted({name for name in labels if labels.count(name) > 1}) if len(set(labels)) < p else []
-    if twice:
-        raise ValueError(f"`names` must differ, found {twice[0]!r} more than once; number the copies.")
-    return labels
+    return upper + upper.T, list(check_names(names, len(matrix)) or (f"x{j}" for j in range(len(matrix))))
 
 
 def _float_array(name: str, values: Any) -> Array:

@@ -6,7 +6,6 @@ one, so all nodes of a colour, in all chains, are drawn at once.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -16,6 +15,7 @@ import numpy as np
 
 from bregpath import _kernels
 from bregpath._typing import Array, IntArray
+from bregpath._validation import check_integer
 from bregpath.graphs.models import DiscreteModel, IsingModel, PottsModel, Seed, as_discrete_model
 
 __all__ = ["gibbs"]
@@ -79,9 +79,9 @@ def gibbs(
     ((1000, 2), 'int8', True)
     """
     model = as_discrete_model(model)
-    n = _integer("n", n, 1)
-    chains = min(n, MAX_CHAINS) if chains is None else min(n, _integer("chains", chains, 1))
-    plan = _Plan(n, chains, _integer("burn_in", burn_in, 0), _integer("thin", thin, 1))
+    n = check_integer("n", n, 1)
+    chains = min(n, MAX_CHAINS) if chains is None else min(n, check_integer("chains", chains, 1))
+    plan = _Plan(n, chains, check_integer("burn_in", burn_in, 0), check_integer("thin", thin, 1))
     rng = np.random.default_rng(seed)
     sampler = _compiled if _kernels.has_compiled() else _reference
     codes = sampler(model, plan, rng)
@@ -235,15 +235,3 @@ class _PottsChains:
 def _logit(u: Array) -> Array:
     u = np.maximum(u, 2.0**-54)  # 0 is drawn once in 2^53
     return np.log(u) - np.log1p(-u)
-
-
-def _integer(name: str, value: Any, least: int) -> int:
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = None
-    if number is None or isinstance(value, bool):
-        raise TypeError(f"`{name}` must be an integer, found {value!r}.")
-    if number < least:
-        raise ValueError(f"`{name}` must be at least {least}, found {number}.")
-    return number

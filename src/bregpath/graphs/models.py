@@ -17,11 +17,11 @@ import numpy as np
 
 from bregpath._typing import Array, BoolArray, IntArray
 from bregpath._validation import as_array
-from bregpath.graphs._model_checks import (
+from bregpath.graphs._checks import (
     check_levels,
     check_names,
+    check_square,
     check_state_counts,
-    check_symmetric,
     finite_array,
     freeze,
 )
@@ -161,7 +161,7 @@ class IsingModel(DiscreteModel):
 
     def __post_init__(self) -> None:
         fields = finite_array("fields", self.fields, 1)
-        couplings = check_symmetric("couplings", self.couplings, len(fields))
+        couplings = check_square("couplings", self.couplings, len(fields))
         if np.diagonal(couplings).any():
             raise ValueError("`couplings` must have a zero diagonal (x_j x_j is constant); set it to zero.")
         freeze(self, fields=fields, couplings=couplings, names=check_names(self.names, len(fields)))
@@ -184,7 +184,7 @@ class IsingModel(DiscreteModel):
         (array([0.5, 0. ]), 2.0)
         """
         a = finite_array("fields", fields, 1)
-        b = check_symmetric("couplings", couplings, len(a)) / 2.0
+        b = check_square("couplings", couplings, len(a)) / 2.0
         return cls(a + b.sum(axis=1), b, check_names(names, len(a)), None if levels is None else tuple(levels))
 
     def zero_one(self) -> tuple[Array, Array]:
@@ -255,7 +255,7 @@ class PottsModel(DiscreteModel):
     def __post_init__(self) -> None:
         fields = finite_array("fields", self.fields, 1)
         n_states = check_state_counts(self.n_states, len(fields))
-        couplings = check_symmetric("couplings", self.couplings, len(fields))
+        couplings = check_square("couplings", self.couplings, len(fields))
         freeze(
             self, fields=fields, couplings=couplings, n_states=n_states, names=check_names(self.names, len(n_states))
         )
@@ -336,7 +336,7 @@ class GaussianModel:
     names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        precision = check_symmetric("precision", self.precision, None)
+        precision = check_square("precision", self.precision, None)
         p = len(precision)
         mean = finite_array("mean", np.zeros(p) if self.mean is None else self.mean, 1)
         if mean.shape != (p,):

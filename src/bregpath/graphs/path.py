@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,20 +13,22 @@ import numpy as np
 
 from bregpath._typing import Array, BoolArray, IntArray
 from bregpath._validation import check_time
-from bregpath.flow.stop import Result
-from bregpath.flow.trajectory import Trajectory
 from bregpath.graphs.export import edge_table, to_networkx, write_edges, write_graphml
 from bregpath.graphs.held_out import HeldOutRows
 from bregpath.graphs.layouts import AbstractLayout
 from bregpath.graphs.problems import all_pairs
-from bregpath.losses import AbstractLoss
-from bregpath.path import Complexity, Path, Point, Stats, describe
+from bregpath.path import Complexity, Path, Point, describe
 
 if TYPE_CHECKING:
     import networkx as nx
     import pandas as pd
 
 __all__ = ["GraphPath"]
+
+
+def _of_the_path(name: str) -> Any:
+    """What a path of graphs has of the path of its coefficients."""
+    return property(attrgetter(f"path.{name}"))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -72,50 +75,17 @@ class GraphPath:
 
     # --- of the coefficients ---------------------------------------------------------------------------------
 
-    @property
-    def t(self) -> Array:
-        return self.path.t
-
-    @property
-    def deviance(self) -> Array:
-        return self.path.deviance
-
-    @property
-    def deviance_ratio(self) -> Array:
-        return self.path.deviance_ratio
-
-    @property
-    def null_deviance(self) -> float:
-        return self.path.null_deviance
-
-    @property
-    def df(self) -> Array:
-        return self.path.df
-
-    @property
-    def loss(self) -> AbstractLoss:
-        return self.path.loss
-
-    @property
-    def kappa(self) -> float:
-        return self.path.kappa
-
-    @property
-    def result(self) -> Result:
-        return self.path.result
-
-    @property
-    def stats(self) -> Stats:
-        return self.path.stats
-
-    @property
-    def trajectory(self) -> Trajectory:
-        return self.path.trajectory
-
-    @property
-    def event_times(self) -> Array:
-        """Times at which a coefficient enters or leaves, in order."""
-        return self.path.event_times
+    t = _of_the_path("t")
+    deviance = _of_the_path("deviance")
+    deviance_ratio = _of_the_path("deviance_ratio")
+    null_deviance = _of_the_path("null_deviance")
+    df = _of_the_path("df")
+    loss = _of_the_path("loss")
+    kappa = _of_the_path("kappa")
+    result = _of_the_path("result")
+    stats = _of_the_path("stats")
+    trajectory = _of_the_path("trajectory")
+    event_times = _of_the_path("event_times")
 
     @property
     def scale(self) -> Array:

@@ -18,8 +18,11 @@ if TYPE_CHECKING:
 
 __all__ = ["PathCurves", "path_curves", "plot_path"]
 
-XVARS = {"t": "Time t (weaker regularisation →)", "norm": "L1 norm of the coefficients"}
-XVARS["deviance"] = "Share of deviance explained"
+XVARS = {
+    "t": style.TIME_LABEL,
+    "norm": "L1 norm of the coefficients",
+    "deviance": "Share of deviance explained",
+}
 
 
 @dataclass(frozen=True)
@@ -180,15 +183,12 @@ def plot_path(
     low, high = float(curves.x.min()), float(curves.x.max())
     if high > low:
         ax.set_xlim(low, high)
-    ax.set_xlabel(curves.xlabel, color=style.INK)
-    ax.set_ylabel(curves.ylabel, color=style.INK)
+    style.label_axes(ax, curves.xlabel, curves.ylabel, title)
     style.count_axis(ax, curves.x, curves.n_variables, f"Number of {path.counts}")
     style.mark_times(ax, {name: curves.x_at(t) for name, t in marks.items()})
     style.end_labels(ax, curves.coef[-1, named], [curves.names[j] for j in named], styles)
     if not len(curves.columns):
         ax.text(0.5, 0.6, "no variable enters", transform=ax.transAxes, ha="center", color=style.INK)
-    if title:
-        ax.set_title(title, loc="left", fontsize=11, color=style.INK)
     return ax
 
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_selection"]
 
-TIME_LABEL = "Time t (weaker regularisation →)"
-
 
 def plot_selection(
     selection: Selection,
@@ -75,15 +73,12 @@ def plot_selection(
         ax.legend(frameon=False, fontsize=style.LABEL_SIZE, labelcolor=style.INK, loc="lower left")
     if times[-1] > times[0]:
         ax.set_xlim(times[0] * 0.97, times[-1] * 1.03)
-    ax.set_xlabel(TIME_LABEL, color=style.INK)
-    ax.set_ylabel(_measure(selection), color=style.INK)
+    title = f"Chosen by {selection.rule}" if title is None else title
+    style.label_axes(ax, style.TIME_LABEL, _measure(selection), title)
     count, label = _variables(selection)
     if count is not None:
         style.count_axis(ax, times, count, label)
     style.mark_times(ax, _chosen(selection), at="top")
-    title = f"Chosen by {selection.rule}" if title is None else title
-    if title:
-        ax.set_title(title, loc="left", fontsize=11, color=style.INK)
     return ax
 
 
@@ -102,11 +97,8 @@ def _chosen(selection: Selection) -> dict[str, float]:
 
 def _measure(selection: Selection) -> str:
     name = selection.measure
-    name = (
-        name.upper()
-        if name in ("aic", "aicc", "bic", "ebic", "gic", "auc", "mse", "mae")
-        else name[:1].upper() + name[1:]
-    )
+    acronyms = ("aic", "aicc", "bic", "ebic", "gic", "auc", "mse", "mae")
+    name = name.upper() if name in acronyms else name[:1].upper() + name[1:]
     return name if selection.se is None else f"{name} ± standard error"
 
 

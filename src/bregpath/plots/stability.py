@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_stability"]
 
-TIME_LABEL = "Time t (weaker regularisation →)"
-
 
 def plot_stability(stability: Stability, ax: Axes | None = None, *, top: int = 15, title: str | None = None) -> Axes:
     """Draw the probability of selection of every variable against time, with the threshold.
@@ -64,15 +62,12 @@ def plot_stability(stability: Stability, ax: Axes | None = None, *, top: int = 1
     ax.set_ylim(-0.02, 1.02)
     if times[-1] > times[0]:
         ax.set_xlim(times[0], times[-1])
-    ax.set_xlabel(TIME_LABEL, color=style.INK)
-    ax.set_ylabel("Probability of selection", color=style.INK)
     what = "variables" if stability.edges is None else "edges"
-    style.count_axis(ax, times, np.round(stability.size), f"Mean number of {what} selected")
-    style.end_labels(ax, probabilities[-1, named], [names[j] for j in named], styles)
     if title is None:
         title = f"{len(stable)} stable {what}, expected false ones ≤ {stability.error_bound:.2g}"
-    if title:
-        ax.set_title(title, loc="left", fontsize=11, color=style.INK)
+    style.label_axes(ax, style.TIME_LABEL, "Probability of selection", title)
+    style.count_axis(ax, times, np.round(stability.size), f"Mean number of {what} selected")
+    style.end_labels(ax, probabilities[-1, named], [names[j] for j in named], styles)
     return ax
 
 

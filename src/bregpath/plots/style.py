@@ -12,7 +12,7 @@ from bregpath._typing import Array
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["COLORS", "count_axis", "end_labels", "log_time_axis", "mark_times", "new_axes", "spread"]
+__all__ = ["COLORS", "count_axis", "end_labels", "label_axes", "log_time_axis", "mark_times", "new_axes", "spread"]
 
 # Okabe and Ito's colours, which people with any colour blindness tell apart, without the pale yellow.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -23,6 +23,7 @@ INK = "#333333"
 FAINT = "#C4C4C4"
 GRID = "#ECECEC"
 LABEL_SIZE = 8.5
+TIME_LABEL = "Time t (weaker regularisation →)"
 
 
 def new_axes(ax: Axes | None, figsize: tuple[float, float] = (7.0, 4.4)) -> Axes:
@@ -45,6 +46,14 @@ def new_axes(ax: Axes | None, figsize: tuple[float, float] = (7.0, 4.4)) -> Axes
 def curve_style(i: int) -> dict[str, Any]:
     """Colour and dash of the i-th curve."""
     return {"color": COLORS[i % len(COLORS)], "linestyle": DASHES[(i // len(COLORS)) % len(DASHES)]}
+
+
+def label_axes(ax: Axes, x: str, y: str, title: str | None) -> None:
+    """Words at the axes, and above if there are any."""
+    ax.set_xlabel(x, color=INK)
+    ax.set_ylabel(y, color=INK)
+    if title:
+        ax.set_title(title, loc="left", fontsize=11, color=INK)
 
 
 def log_time_axis(ax: Axes, t: Array) -> None:

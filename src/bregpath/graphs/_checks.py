@@ -1,4 +1,4 @@
-"""Checks of the parts of graphical models."""
+"""Checks of graphs and of the parts of graphical models."""
 
 from __future__ import annotations
 
@@ -10,7 +10,15 @@ import numpy as np
 from bregpath._typing import Array, IntArray
 from bregpath._validation import unmasked
 
-__all__ = ["check_levels", "check_names", "check_state_counts", "check_symmetric", "finite_array", "freeze"]
+__all__ = [
+    "check_levels",
+    "check_names",
+    "check_square",
+    "check_state_counts",
+    "check_symmetric",
+    "finite_array",
+    "freeze",
+]
 
 
 def freeze(model: Any, **values: Any) -> None:
@@ -35,27 +43,39 @@ def finite_array(name: str, value: Any, ndim: int) -> Array:
     return array
 
 
-def check_symmetric(name: str, value: Any, size: int | None) -> Array:
+def check_square(name: str, value: Any, size: int | None) -> Array:
+    """A symmetric matrix of finite floats; its halves may differ by rounding."""
     matrix = finite_array(name, value, 2)
     size = len(matrix) if size is None else size
     if matrix.shape != (size, size):
         raise ValueError(f"`{name}` must have shape ({size}, {size}), found {matrix.shape}.")
-    gap = np.abs(matrix - matrix.T)
-    if gap.max() > 1e-8 * np.abs(matrix).max():  # more than rounding
-        j, k = np.unravel_index(gap.argmax(), gap.shape)
-        raise ValueError(
-            f"`{name}` must be symmetric, but [{j}, {k}] is {matrix[j, k]:g} and [{k}, {j}] is {matrix[k, j]:g}; "
-            "average it with its transpose."
-        )
+    check_symmetric(name, matrix)
     return (matrix + matrix.T) / 2.0
 
 
+def check_symmetric(name: str, matrix: Array) -> None:
+    """Refuse halves that differ by more than rounding, 1e-8 of the largest entry."""
+    gap = np.abs(matrix - matrix.T)
+    if gap.max(initial=0.0) > 1e-8 * np.abs(matrix).max(initial=0.0):
+        j, k = (int(i) for i in np.unravel_index(gap.argmax(), gap.shape))
+        raise ValueError(
+            f"`{name}` must be symmetric, found {name}[{j}, {k}] = {matrix[j, k]:g} but {name}[{k}, {j}] = "
+            f"{matrix[k, j]:g}; an undirected graph has one value a pair, for example ({name} + {name}.T) / 2."
+        )
+
+
 def check_names(names: Sequence[str] | None, p: int) -> tuple[str, ...] | None:
+    """One name a node, all different."""
     if names is None:
         return None
+    if isinstance(names, str):
+        raise TypeError(f"`names` must be a list of {p} names, found the text {names!r}.")
     given = tuple(map(str, names))
-    if len(given) != p or len(set(given)) != p:
-        raise ValueError(f"`names` must be {p} different names, one for each node, found {len(given)}: {given[:5]}...")
+    if len(given) != p:
+        raise ValueError(f"`names` must have one entry for each of the {p} nodes, found {len(given)}.")
+    if len(set(given)) < p:
+        twice = min(name for name in given if given.count(name) > 1)
+        raise ValueError(f"`names` must differ, found {twice!r} more than once; number the copies.")
     return given
 
 
