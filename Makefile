@@ -54,7 +54,7 @@ test-oldest: $(OLDEST)/.installed  ## the core's tests with the oldest dependenc
 
 # Where other kernels would show; long series of paths take long in NumPy.
 PURE_TESTS := $(addprefix tests/,path kernels losses penalties stores estimators test_golden.py test_import.py \
-	graphs/test_golden.py graphs/test_path.py graphs/test_losses_and_stores.py selection/test_cross_validation.py) \
+	graphs/test_golden.py graphs/test_path.py graphs/test_path_models.py graphs/test_path_reading.py graphs/test_losses_and_stores.py selection/test_cross_validation.py) \
 	--ignore=tests/path/test_symmetries.py --ignore=tests/path/test_interrupts.py
 test-pure: $(PURE)/.deps-test  ## the core's tests with the NumPy-only package
 	$(PURE)/bin/python -m pytest -n $(JOBS) $(PURE_TESTS) $(PYTEST_ARGS)
