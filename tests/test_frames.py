@@ -302,14 +302,6 @@ def test_lazy_frames():
         ColumnEncoder.from_frame(pl.DataFrame({"a": [1]}).lazy())
 
 
-@pytest.mark.parametrize(
-    "saved", [{}, {"columns": [{"name": "a"}]}, {"columns": 3}, {"columns": [1]}], ids=str
-)
-def test_bad_saved_encoder(saved):
-    with pytest.raises(ValueError, match="saved is not a saved ColumnEncoder.*pass what to_dict returned"):
-        ColumnEncoder.from_dict(saved)
-
-
 def test_narwhals_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "narwhals.stable.v2", None)
     with pytest.raises(ImportError, match=r"X is a pandas.DataFrame.*pip install bregpath\[frames\]"):

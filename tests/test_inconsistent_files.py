@@ -121,6 +121,8 @@ CONTRADICTIONS = {
         head(encoder={"columns": [{"name": "a", "levels": None}] * 6}),
         "columns of the `encoder` that are the same",
     ),
+    "encoder without levels": ("plain", head(encoder={"columns": [{"name": "a"}] * 6}), "unknown parts"),
+    "encoder without columns": ("plain", head(encoder={}), "an `encoder` without columns"),
     "encoder of something else": ("plain", head(encoder=[1]), "an `encoder` without columns"),
     "loss of graphs": ("plain", head(loss={"name": "ising-composite", "n_outputs": 1}), "not for such a path"),
     "loss without classes": ("plain", head(loss={"name": "logistic", "classes": None}), "other classes"),

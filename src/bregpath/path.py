@@ -71,7 +71,7 @@ class Units:
     @classmethod
     def none(cls, p: int) -> Units:
         """Of p columns that are traced as they are."""
-        return cls(np.zeros(p), np.ones(p), 1.0)
+        return cls(np.broadcast_to(0.0, p), np.broadcast_to(1.0, p), 1.0)  # which take no room
 
     def restore(self, alpha: Array, columns: Array, beta: Array) -> tuple[Array, Array]:
         """Intercepts and coefficients of some columns, brought to the original scale."""

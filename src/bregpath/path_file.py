@@ -71,27 +71,7 @@ class SavedUserLoss(AbstractLoss):
 
 
 def write_path(path: Path, file: str | PathLike[str], layout: AbstractLayout | None = None) -> None:
-    """Write a path to one file; `load_path` reads it back.
-
-    Parameters
-    ----------
-    path : Path
-    file : str or path-like
-        Name of the file, kept exactly as given (nothing is appended) and overwritten where it exists.
-    layout : AbstractLayout, optional
-        What the coefficients are, if they are those of a graph.
-
-    Examples
-    --------
-    >>> import bregpath, tempfile, os
-    >>> data = bregpath.datasets.make_linear(50, 5, 2, seed=0)
-    >>> path = bregpath.trace_path(data.X, data.y)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_path(path, os.path.join(folder, "linear.path"))
-    ...     again = load_path(os.path.join(folder, "linear.path"))
-    >>> bool((again.coef == path.coef).all())
-    True
-    """
+    """Write a path to one file, exactly of the name given; ``layout`` tells what the coefficients of a graph are."""
     trajectory, chunks = path.trajectory, path.trajectory.chunks
     penalty, penalty_arrays = _pack_penalty(trajectory.penalty)
     header: dict[str, Any] = {

@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from bregpath._typing import Array, IntArray
 from bregpath._validation import check_integer
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
 
-FloatArray: TypeAlias = npt.NDArray[np.floating[Any]]
 Seed: TypeAlias = int | np.random.Generator | None
 Order: TypeAlias = Literal["F", "C"]
 
@@ -60,15 +60,15 @@ class Simulation:
     Simulation(n=50, p=10, s=3, X=dense float64, y=int64, n_test=1000)
     """
 
-    X: FloatArray | sp.csc_array
-    y: npt.NDArray[Any]
-    intercept: float | FloatArray
-    coef: FloatArray
-    X_test: FloatArray | sp.csc_array | None = None
-    y_test: npt.NDArray[Any] | None = None
+    X: Array | sp.csc_array
+    y: Array
+    intercept: float | Array
+    coef: Array
+    X_test: Array | sp.csc_array | None = None
+    y_test: Array | None = None
 
     @property
-    def support(self) -> npt.NDArray[np.intp]:
+    def support(self) -> IntArray:
         """Indices of the columns of `X` whose true coefficients are not all zero."""
         nonzero = self.coef != 0
         return np.flatnonzero(nonzero if nonzero.ndim == 1 else nonzero.any(axis=1))
@@ -76,12 +76,9 @@ class Simulation:
     def __repr__(self) -> str:
         n, p = self.X.shape
         kind = "dense" if isinstance(self.X, np.ndarray) else "sparse"
-        classes = f", q={self.coef.shape[1]}" if self.coef.ndim == 2 else ""
+        size = f"n={n}, p={p}, s={self.support.size}" + (f", q={self.coef.shape[1]}" if self.coef.ndim == 2 else "")
         tested = "" if self.y_test is None else f", n_test={len(self.y_test)}"
-        return (
-            f"Simulation(n={n}, p={p}, s={self.support.size}{classes}, "
-            f"X={kind} {self.X.dtype}, y={self.y.dtype}{tested})"
-        )
+        return f"Simulation({size}, X={kind} {self.X.dtype}, y={self.y.dtype}{tested})"
 
 
 def make_linear(
@@ -180,8 +177,7 @@ def make_logistic(
     >>> np.unique(sim.y).tolist()
     [-1, 1]
     """
-    recipe = _checked(n, p, s, M, r, density, dtype, order, n_test)
-    rng = _generator(seed)
+    recipe, rng = _checked(n, p, s, M, r, density, dtype, order, n_test), _generator(seed)
     intercept, coef = recipe.draw_truth(rng)
     # A logistic variable exceeds -eta with probability 1 / (1 + exp(-eta)); no exponential can overflow.
     return recipe.simulate(
@@ -274,8 +270,7 @@ def make_poisson(
     >>> bool(sim.y.min() >= 0), sim.y.dtype.name
     (True, 'int64')
     """
-    recipe = _checked(n, p, s, M, r, density, dtype, order, n_test)
-    rng = _generator(seed)
+    recipe, rng = _checked(n, p, s, M, r, density, dtype, order, n_test), _generator(seed)
     intercept, coef = recipe.draw_truth(rng)
     # The limit on |beta_j| matters for a very sparse X, where a small variance can hide huge coefficients.
     size = max(np.sqrt(recipe.signal_variance(coef)), float(np.abs(coef).max()))
@@ -298,7 +293,7 @@ class _Recipe:
     order: Order
     n_test: int | None
 
-    def draw_truth(self, rng: np.random.Generator, q: int = 1) -> tuple[FloatArray, FloatArray]:
+    def draw_truth(self, rng: np.random.Generator, q: int = 1) -> tuple[Array, Array]:
         """Draw intercepts (q,) and coefficients (p, q), uniform on [-2M, -M] u [M, 2M] where not zero."""
         values = rng.uniform(self.M, 2 * self.M, (self.s + 1, q))
         values *= rng.choice(np.array([-1.0, 1.0]), size=values.shape)
@@ -307,16 +302,13 @@ class _Recipe:
         return values[0], coef
 
     def simulate(
-        self,
-        rng: np.random.Generator,
-        intercept: FloatArray,
-        coef: FloatArray,
-        respond: Callable[[FloatArray, np.random.Generator], npt.NDArray[Any]],
-    ) -> Simulation:
+        self, rng: np.random.Generator, intercept: Array, coef: Array,
+        respond: Callable[[Array, np.random.Generator], Array],
+    ) -> Simulation:  # fmt: skip
         """Draw X and then y = respond(eta), eta = intercept + X coef: (n,) if coef has one column, else (n, q)."""
         one = coef.shape[1] == 1
 
-        def draw(recipe: _Recipe, rng: np.random.Generator) -> tuple[Any, npt.NDArray[Any]]:
+        def draw(recipe: _Recipe, rng: np.random.Generator) -> tuple[Any, Array]:
             X = recipe._draw_dense(rng) if self.density is None else recipe._draw_sparse(rng, self.density)
             eta = intercept + X[:, : self.s].astype(np.float64) @ coef[: self.s]
             return X, respond(eta[:, 0] if one else eta, rng)
@@ -326,7 +318,7 @@ class _Recipe:
         fresh = () if self.n_test is None else draw(replace(self, n=self.n_test), rng.spawn(1)[0])
         return Simulation(*data, *((float(intercept[0]), coef[:, 0]) if one else (intercept, coef)), *fresh)
 
-    def signal_variance(self, coef: FloatArray) -> float:
+    def signal_variance(self, coef: Array) -> float:
         """Return the population variance of X coef, the sum of r^|j-k| beta_j beta_k over j, k, in O(s)."""
         beta = coef[: self.s, 0]
         if self.density is not None:
@@ -337,7 +329,7 @@ class _Recipe:
             cross += carried * current
         return float(beta @ beta + 2.0 * cross)
 
-    def _draw_dense(self, rng: np.random.Generator) -> FloatArray:
+    def _draw_dense(self, rng: np.random.Generator) -> Array:
         """Draw an AR(1) along the columns, x_j = r x_{j-1} + sqrt(1 - r^2) e_j: Sigma is never formed."""
         X = np.empty((self.n, self.p), dtype=self.dtype, order=self.order)
         fresh = np.sqrt(1.0 - self.r**2)

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from bregpath._typing import Array, BoolArray, IntArray
 from bregpath._validation import check_integer
@@ -48,9 +47,9 @@ class GraphSimulation:
     GraphSimulation(IsingModel, n=50, p=9, edges=12)
     """
 
-    X: npt.NDArray[np.int8] | npt.NDArray[np.int32] | npt.NDArray[np.float64]
+    X: Array
     model: IsingModel | PottsModel | GaussianModel
-    X_test: npt.NDArray[np.int8] | npt.NDArray[np.int32] | npt.NDArray[np.float64] | None = None
+    X_test: Array | None = None
 
     @property
     def fields(self) -> Array:
@@ -233,7 +232,7 @@ def _sampled(
 ) -> GraphSimulation:
     """Independent rows of the model; those to test on have a stream of their own."""
 
-    def draw(n: int, rng: np.random.Generator) -> npt.NDArray[Any]:
+    def draw(n: int, rng: np.random.Generator) -> Array:
         if isinstance(model, GaussianModel):
             return model.sample(n, rng)
         return gibbs(model, n, burn_in=_BURN_IN, chains=n, seed=rng)

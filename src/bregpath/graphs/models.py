@@ -31,7 +31,31 @@ __all__ = ["DiscreteModel", "GaussianModel", "IsingModel", "PottsModel", "Seed",
 Seed: TypeAlias = int | np.random.Generator | None
 
 
-class DiscreteModel:
+class AbstractModel:
+    """What all graphical models share."""
+
+    @property
+    def strengths(self) -> Array:
+        """One number for each pair of nodes (p, p); zero where two nodes are not joined."""
+        raise NotImplementedError
+
+    @property
+    def n_nodes(self) -> int:
+        return len(self.strengths)
+
+    @property
+    def adjacency(self) -> BoolArray:
+        """Which nodes are joined (p, p)."""
+        return self.strengths != 0
+
+    def _rows(self, X: Any, dtype: Any = None) -> Array:
+        values, p = as_array("X", X, dtype), self.n_nodes
+        if values.ndim != 2 or values.shape[1] != p:
+            raise ValueError(f"`X` must have one column for each of the {p} nodes, found shape {values.shape}.")
+        return values
+
+
+class DiscreteModel(AbstractModel):
     r"""What Ising and Potts models share: :math:`\log P(x) = c\,(a^\top z + z^\top B z / 2) - \log Z`.
 
     Here :math:`z` are the features of a row of states, and :math:`a` and :math:`B` the fields and couplings. States are
@@ -59,26 +83,12 @@ class DiscreteModel:
         raise NotImplementedError
 
     @property
-    def strengths(self) -> Array:
-        """One number for each pair of nodes (p, p); zero where two nodes are not joined."""
-        raise NotImplementedError
-
-    @property
     def n_nodes(self) -> int:
         return len(self.counts)
 
-    @property
-    def adjacency(self) -> BoolArray:
-        """Which nodes are joined (p, p)."""
-        return self.strengths != 0
-
     def encode(self, X: Any) -> IntArray:
         """Codes of the labels in `X` (n, p)."""
-        values = as_array("X", X)
-        if values.ndim != 2 or values.shape[1] != self.n_nodes:
-            raise ValueError(
-                f"`X` must have one column for each of the {self.n_nodes} nodes, found shape {values.shape}."
-            )
+        values = self._rows(X)
         codes = np.empty(values.shape, dtype=np.intp)
         for j, labels in enumerate(self.labels):
             matches = values[:, j, None] == labels
@@ -256,10 +266,8 @@ class PottsModel(DiscreteModel):
         fields = finite_array("fields", self.fields, 1)
         n_states = check_state_counts(self.n_states, len(fields))
         couplings = check_square("couplings", self.couplings, len(fields))
-        freeze(
-            self, fields=fields, couplings=couplings, n_states=n_states, names=check_names(self.names, len(n_states))
-        )
-        freeze(self, levels=check_levels(self.levels, n_states))
+        freeze(self, fields=fields, couplings=couplings, n_states=n_states)
+        freeze(self, names=check_names(self.names, len(n_states)), levels=check_levels(self.levels, n_states))
         if any(self.block(j, j).any() for j in range(len(n_states))):
             raise ValueError("`couplings` must have zero diagonal blocks (they belong to `fields`); set them to zero.")
 
@@ -310,7 +318,7 @@ class PottsModel(DiscreteModel):
 
 
 @dataclass(frozen=True, eq=False)
-class GaussianModel:
+class GaussianModel(AbstractModel):
     r"""Gaussian graph: normal rows with precision matrix :math:`\Omega = \Sigma^{-1}`; zeros are missing edges.
 
     Parameters
@@ -378,20 +386,11 @@ class GaussianModel:
         np.fill_diagonal(correlations, 0.0)
         return correlations
 
-    @property
-    def adjacency(self) -> BoolArray:
-        """Which nodes are joined (p, p)."""
-        return self.strengths != 0
-
     def log_likelihood(self, X: Any) -> Array:
         r"""Logarithm of the density at each row of `X`."""
-        values = as_array("X", X, float)
-        p = self.n_nodes
-        if values.ndim != 2 or values.shape[1] != p:
-            raise ValueError(f"`X` must have one column for each of the {p} nodes, found shape {values.shape}.")
-        whitened = (values - self.mean) @ self._cholesky
+        whitened = (self._rows(X, float) - self.mean) @ self._cholesky
         half_log_det = np.log(np.diagonal(self._cholesky)).sum()
-        return half_log_det - 0.5 * (p * np.log(2.0 * np.pi) + np.einsum("ij,ij->i", whitened, whitened))
+        return half_log_det - 0.5 * (self.n_nodes * np.log(2.0 * np.pi) + np.einsum("ij,ij->i", whitened, whitened))
 
     def sample(self, n: int, seed: Seed = None) -> Array:
         r"""Draw `n` independent rows, :math:`\mu + L^{-\top} \varepsilon` with :math:`\Omega = L L^\top`."""

@@ -145,16 +145,12 @@ def plot_path(
     path : Path or GraphPath
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
-    xvar : {"t", "norm", "deviance"}, default "t"
-        Horizontal axis: time (logarithmic), the l1 norm, or the share of the deviance explained.
+    xvar, output, standardized
+        As in `path_curves`.
     top : int, default 10
         How many of the largest coefficients at the end of the path are coloured and named; others are grey.
     mark : float or dict, optional
         A time to mark with a vertical line, or several with their names, ``{"t_min": 3.1, "t_1se": 1.2}``.
-    output : optional
-        Class label (or index of an output) of a path with several; None draws the norm over all of them.
-    standardized : bool, default False
-        Draw the coefficients of the scaled columns, so that their sizes can be compared.
     colors : sequence of colours, optional
         Colours of the named curves, used in turn.
     title : str, optional
