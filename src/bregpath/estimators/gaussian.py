@@ -12,9 +12,10 @@ from threadpoolctl import threadpool_limits
 
 from bregpath import _validation
 from bregpath._typing import Array
-from bregpath.estimators.graph import AbstractGraph, check_choice
+from bregpath.estimators.graph import AbstractGraph
 from bregpath.graphs.data import check_nodes, covariance, read_numbers
 from bregpath.graphs.layouts import AbstractLayout, GaussianLayout
+from bregpath.selection.checks import check_choice
 
 __all__ = ["GaussianGraph"]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numbers
 import warnings
 from abc import abstractmethod
-from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from dataclasses import dataclass
@@ -18,35 +17,20 @@ from sklearn.utils.validation import check_is_fitted
 
 from bregpath import _frames, _interrupts, _validation
 from bregpath._typing import Array, BoolArray
-from bregpath.flow.stop import AbstractStop, Progress, Result
+from bregpath.flow.stop import Result
 from bregpath.graphs.export import edge_table, to_networkx, write_edges, write_graphml
 from bregpath.graphs.layouts import AbstractLayout
 from bregpath.graphs.path import GraphPath
-from bregpath.graphs.study import GraphStudy
+from bregpath.graphs.study import GraphStudy, StopAtSparsity, edge_thresholds
 from bregpath.path import Point
 from bregpath.run import TraceOptions
 from bregpath.selection.bootstrap import BootstrapIntervals, intervals_of
+from bregpath.selection.checks import check_choice
 from bregpath.selection.graphs import criterion, cross_validate_graph, stars
 from bregpath.selection.result import Selection
 from bregpath.selection.stability import Stability, stability_of
 
-__all__ = ["AbstractGraph", "check_choice"]
-
-
-class StopAtSparsity(AbstractStop):
-    """End a path before it has more than some edges."""
-
-    overshoots = True
-
-    def __init__(self, layout: AbstractLayout, n_edges: int) -> None:
-        self.layout = layout
-        self.n_edges = n_edges
-
-    def __call__(self, progress: Progress) -> bool:
-        if progress.n_active <= self.n_edges:  # an edge has one active coefficient at least
-            return False
-        weights = self.layout.weights(progress.intercept, progress.coef[:, 0])
-        return bool(np.count_nonzero(weights) // 2 > self.n_edges)
+__all__ = ["AbstractGraph"]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -163,19 +147,8 @@ class AbstractGraph(GraphParameters):
             level, p = _validation.check_number("max_sparsity", self.max_sparsity), layout.n_nodes
             options["stop"] = StopAtSparsity(layout, int(level * p * (p - 1) / 2 + 1e-9))
         kappa = _validation.check_number("kappa", self.kappa)
-        thresholds = self._thresholds(layout.n_nodes)
+        thresholds = edge_thresholds(layout.n_nodes, self.edge_weights, self.mask)
         return GraphStudy(layout, rows, weights, thresholds, kappa, TraceOptions(**options))
-
-    def _thresholds(self, p: int) -> Array:
-        """Weights of the edges, checked, with ``inf`` where they are forbidden."""
-        weights = np.ones((p, p))
-        if self.edge_weights is not None:
-            weights = _square("edge_weights", self.edge_weights, p, float)
-            if (weights < 0).any():
-                raise ValueError("`edge_weights` must be non-negative (0 = never penalised, inf = never enters).")
-        if self.mask is not None:
-            weights = np.where(_square("mask", self.mask, p, bool), weights, np.inf)
-        return weights
 
     # --- fitting ---------------------------------------------------------------------------------------------
 
@@ -238,12 +211,12 @@ class AbstractGraph(GraphParameters):
 
     def _set_time(self, t: float) -> None:
         self.t_ = t
-        self.weights_, self.fields_ = self._parameters(t)
+        self.weights_, self.fields_ = self._shown(self.path_, t)
         self.adjacency_ = self.weights_ != 0
 
-    def _parameters(self, t: float) -> tuple[Array, Array]:
-        """Weights of the edges and fields at a time, as the user wants to see them."""
-        return self.path_.weights(t), self.path_.at(t).intercept
+    def _shown(self, path: GraphPath, t: float) -> tuple[Array, Array]:
+        """Weights of the edges and fields at a time of a path, as the user wants to see them."""
+        return path.weights(t), path.at(t).intercept
 
     def at(self, t: float) -> Any:
         """The same estimator at another time of its path."""
@@ -268,22 +241,22 @@ class AbstractGraph(GraphParameters):
         check_is_fitted(self)
         return self.path_.at(self._time(t))
 
+    def _drawn(self, t: float | None) -> tuple[Array, Array]:
+        check_is_fitted(self)
+        return self._shown(self.path_, self._time(t))
+
     def graph(self, t: float | None = None) -> Any:
         """The graph as a `networkx.Graph`, with weights and signs."""
-        check_is_fitted(self)
-        weights, fields = self._parameters(self._time(t))
+        weights, fields = self._drawn(t)
         return to_networkx(weights, self.path_.names, fields=fields if fields.shape == (len(weights),) else None)
 
     def edge_table(self, t: float | None = None) -> Any:
         """Edges with weights, signs and entry times as a data frame (needs pandas)."""
-        check_is_fitted(self)
-        return edge_table(self._parameters(self._time(t))[0], self.path_.names, entry_times=self.path_.entry_times)
+        return edge_table(self._drawn(t)[0], self.path_.names, entry_times=self.path_.entry_times)
 
     def write_edges(self, file: str | PathLike[str], t: float | None = None) -> None:
         """Write the edges to a CSV file."""
-        check_is_fitted(self)
-        weights, times = self._parameters(self._time(t))[0], self.path_.entry_times
-        write_edges(weights, file, self.path_.names, entry_times=times)
+        write_edges(self._drawn(t)[0], file, self.path_.names, entry_times=self.path_.entry_times)
 
     def write_graphml(self, file: str | PathLike[str], t: float | None = None) -> None:
         """Write the graph to a GraphML file (needs networkx)."""
@@ -303,14 +276,62 @@ class AbstractGraph(GraphParameters):
     # --- how sure it is --------------------------------------------------------------------------------------
 
     def stability(self, *, n_jobs: int | None = None, seed: Any = 0, **options: Any) -> Stability:
-        """Edges that enter on most random halves of the rows; ``options`` as in `bregpath.stability_selection`."""
-        with self._limits(self.n_features_in_):
-            return stability_of(self._resampled, n_jobs, seed, **options)
+        """Stability selection of the edges: which enter early on most halves of the rows.
+
+        Parameters
+        ----------
+        n_jobs, seed, **options
+            As in `bregpath.stability_selection`: ``threshold``, ``max_false``, ``n_variables`` (edges),
+            ``n_replicates``, ``pairs``, ``bound``, ``count``.
+
+        Returns
+        -------
+        Stability
+            On the clock of ``path_``. Edges of weight 0 or ``inf`` are no candidates.
+
+        Examples
+        --------
+        >>> import bregpath
+        >>> data = bregpath.datasets.make_ising_grid(3, T=1.5, n=500, seed=0)
+        >>> graph = bregpath.IsingGraph().fit(data.X)
+        >>> stable = graph.stability(n_replicates=20)
+        >>> len(stable.selected), bool(data.adjacency[tuple(stable.selected.T)].all())
+        (6, True)
+        """
+        study = self._resampled
+        with self._limits(study.layout.n_nodes):
+            return stability_of(study, n_jobs, seed, self.path_, **options)
 
     def intervals(self, t: float | None = None, *, n_jobs: int | None = None, **options: Any) -> BootstrapIntervals:
-        """Bootstrap of the parameters at the chosen time, or another; ``options`` as in `bootstrap_intervals`."""
-        with self._limits(self.n_features_in_):
-            return intervals_of(self._resampled, self._time(t), n_jobs=n_jobs, **options)
+        """Bootstrap of the weights of the edges at the chosen time, or another.
+
+        They show how much the estimate moves from sample to sample; see `bregpath.bootstrap_intervals`.
+
+        Parameters
+        ----------
+        t : float, optional
+        n_jobs, **options
+            As there: ``n_replicates``, ``level``, ``seed``.
+
+        Returns
+        -------
+        BootstrapIntervals
+
+        Examples
+        --------
+        >>> import bregpath
+        >>> data = bregpath.datasets.make_gaussian_graph(n=300, p=6, graph="chain", seed=0)
+        >>> graph = bregpath.GaussianGraph().fit(data.X)
+        >>> sure = graph.intervals(n_replicates=20).excludes_zero
+        >>> bool((sure == data.adjacency).all())
+        True
+        """
+        study, t = self._resampled, self._time(t)
+        with self._limits(study.layout.n_nodes):
+            return intervals_of(study, t, n_jobs=n_jobs, path=self.path_, read=self._weights, **options)
+
+    def _weights(self, path: GraphPath, t: float) -> Array:
+        return self._shown(path, t)[0]
 
     @property
     def _resampled(self) -> GraphStudy:
@@ -318,7 +339,7 @@ class AbstractGraph(GraphParameters):
         check_is_fitted(self)
         if self._study is None:
             raise ValueError("A graph that was unpickled has no data; call fit() again.")
-        if not self._study.has_rows:
+        if not self._study.layout.has_rows:
             raise ValueError("A covariance matrix has no rows to draw from; fit the graph to data.")
         return self._study
 
@@ -336,12 +357,6 @@ class AbstractGraph(GraphParameters):
         return self.t_ if t is None else float(t)
 
 
-def check_choice(name: str, value: Any, known: Sequence[str], other: str = "") -> None:
-    """One of some words; ``other`` says what else would do."""
-    if value not in known:
-        raise ValueError(f"`{name}` must be one of {list(known)}{other}, found {value!r}.")
-
-
 def _trace_to(study: GraphStudy, t: float) -> GraphPath:
     """The path as far as a time, also if that lies beyond the default window."""
     path = study.trace(stop=t)
@@ -354,18 +369,3 @@ def _trace_to(study: GraphStudy, t: float) -> GraphPath:
             stacklevel=3,
         )
     return path
-
-
-def _square(name: str, matrix: Any, p: int, dtype: type) -> Array:
-    """A symmetric matrix with an entry a pair of nodes; its diagonal does not matter."""
-    given = _validation.as_array(name, matrix)
-    if given.shape != (p, p):
-        raise ValueError(f"`{name}` must have one entry a pair of nodes, shape ({p}, {p}), found {given.shape}.")
-    if given.dtype.kind not in "fiub":
-        raise TypeError(f"`{name}` must hold numbers or booleans, found dtype {given.dtype}.")
-    off = ~np.eye(p, dtype=bool)
-    if np.isnan(given[off]).any():
-        raise ValueError(f"`{name}` contains NaN; every pair of nodes needs an entry.")
-    if not np.array_equal(given[off], given.T[off]):
-        raise ValueError(f"`{name}` must be symmetric: an edge has no direction.")
-    return np.where(off, given, 1).astype(dtype)

@@ -12,9 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 from bregpath import _validation
 from bregpath._typing import Array
 from bregpath.estimators.discrete import DiscreteGraph
-from bregpath.estimators.graph import check_choice
 from bregpath.graphs.data import StateCoder
 from bregpath.graphs.layouts import AbstractLayout, IsingLayout
+from bregpath.graphs.path import GraphPath
+from bregpath.selection.checks import check_choice
 
 __all__ = ["IsingGraph"]
 
@@ -82,10 +83,10 @@ class IsingGraph(DiscreteGraph):
         layout = IsingLayout(coder.names, coder.levels, self.loss, self.rule, bool(self.fit_fields))
         return self._checked(layout, codes, _validation.check_counts(w, len(codes)))
 
-    def _parameters(self, t: float) -> tuple[Array, Array]:
+    def _shown(self, path: GraphPath, t: float) -> tuple[Array, Array]:
         if self.coding == "spin":
-            return super()._parameters(t)
-        fields, couplings = self.path_.model(t).zero_one()
+            return super()._shown(path, t)
+        fields, couplings = path.model(t).zero_one()
         return couplings, fields
 
     def predict_proba(self, X: Any) -> Array:

@@ -9,9 +9,9 @@ from typing import Any
 from bregpath import _validation
 from bregpath._typing import Array
 from bregpath.estimators.discrete import DiscreteGraph
-from bregpath.estimators.graph import check_choice
 from bregpath.graphs.data import StateCoder, count_states
 from bregpath.graphs.layouts import AbstractLayout, FieldLayout
+from bregpath.selection.checks import check_choice
 
 __all__ = ["PottsGraph"]
 

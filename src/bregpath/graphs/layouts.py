@@ -60,6 +60,11 @@ class AbstractLayout(ABC):
         """Length of `pairs`, counted without making them."""
         return self.n_nodes * (self.n_nodes - 1) // 2
 
+    @property
+    def has_rows(self) -> bool:
+        """Whether rows are data, and not made up to have a given covariance."""
+        return True
+
     # --- data ------------------------------------------------------------------------------------------------
 
     @abstractmethod
@@ -331,6 +336,10 @@ class GaussianLayout(AbstractLayout):
     @property
     def pairs(self) -> IntArray:
         return all_pairs(self.n_nodes)
+
+    @property
+    def has_rows(self) -> bool:
+        return not self.knows_mean
 
     def varies(self, rows: Array, w: Array) -> BoolArray:
         rows = rows[w > 0]

@@ -7,7 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from bregpath import _validation
 from bregpath._typing import Array, BoolArray, IntArray
+from bregpath.flow.stop import AbstractStop, Progress
 from bregpath.graphs.held_out import HeldOutRows
 from bregpath.graphs.layouts import AbstractLayout
 from bregpath.graphs.path import GraphPath
@@ -15,9 +17,24 @@ from bregpath.path import Path, Units
 from bregpath.run import Assembled, TraceOptions, Track
 from bregpath.study import AbstractStudy
 
-__all__ = ["GraphStudy"]
+__all__ = ["GraphStudy", "StopAtSparsity", "edge_thresholds"]
 
 MAX_PREDICTORS = 2**23  # numbers: predictors of all nodes, rows and times that are kept of a cross-validation
+
+
+@dataclass(frozen=True)
+class StopAtSparsity(AbstractStop):
+    """End a path before it has more than some edges."""
+
+    layout: AbstractLayout
+    n_edges: int
+    overshoots = True
+
+    def __call__(self, progress: Progress) -> bool:
+        if progress.n_active <= self.n_edges:  # an edge has one active coefficient at least
+            return False
+        weights = self.layout.weights(progress.intercept, progress.coef[:, 0])
+        return bool(np.count_nonzero(weights) // 2 > self.n_edges)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,11 +80,6 @@ class GraphStudy(AbstractStudy):
         problem = layout.problem(data, share, thresholds, self.kappa)
         return Assembled(problem, Units.none(layout.n_coefficients), layout)
 
-    @property
-    def has_rows(self) -> bool:
-        """Whether the rows are data, and not made up to have a given covariance."""
-        return not getattr(self.layout, "knows_mean", False)
-
     def report(self, path: Path, track: Track) -> GraphPath:
         return GraphPath(path, track.layout)
 
@@ -103,3 +115,28 @@ def _constant(layout: AbstractLayout, varies: BoolArray) -> str:
     if varies.all() or not layout.needs_variation:
         return ""
     return f"one value only of node {layout.names[int(varies.argmin())]!r}"
+
+
+def edge_thresholds(p: int, edge_weights: Any, mask: Any) -> Array:
+    """Relative thresholds of the edges of p nodes, checked, with ``inf`` where a mask forbids them."""
+    weights = np.ones((p, p))
+    if edge_weights is not None:
+        weights = _square("edge_weights", edge_weights, p, float)
+        if (weights < 0).any():
+            raise ValueError("`edge_weights` must be non-negative (0 = never penalised, inf = never enters).")
+    return weights if mask is None else np.where(_square("mask", mask, p, bool), weights, np.inf)
+
+
+def _square(name: str, matrix: Any, p: int, dtype: type) -> Array:
+    """A symmetric matrix with an entry a pair of nodes; its diagonal does not matter."""
+    given = _validation.as_array(name, matrix)
+    if given.shape != (p, p):
+        raise ValueError(f"`{name}` must have one entry a pair of nodes, shape ({p}, {p}), found {given.shape}.")
+    if given.dtype.kind not in "fiub":
+        raise TypeError(f"`{name}` must hold numbers or booleans, found dtype {given.dtype}.")
+    off = ~np.eye(p, dtype=bool)
+    if np.isnan(given[off]).any():
+        raise ValueError(f"`{name}` contains NaN; every pair of nodes needs an entry.")
+    if not np.array_equal(given[off], given.T[off]):
+        raise ValueError(f"`{name}` must be symmetric: an edge has no direction.")
+    return np.where(off, given, 1).astype(dtype)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -28,6 +27,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["BootstrapIntervals", "bootstrap_intervals", "intervals_of", "replicate_intervals"]
+
+
+Read = Callable[[Any, float], Array]  # of a path at a time
 
 
 class PathLike(Protocol):
@@ -187,16 +189,20 @@ def bootstrap_intervals(
 
 def intervals_of(
     study: AbstractStudy, t: float, *, n_replicates: int = 200, level: float = 0.95, seed: Any = 0,
-    n_jobs: int | None = None,
+    n_jobs: int | None = None, path: Any = None, read: Read | None = None,
 ) -> BootstrapIntervals:  # fmt: skip
-    """`bootstrap_intervals` of any study: of the coefficients of a regression, or of a graph."""
+    """`bootstrap_intervals` of any study: of the coefficients of a regression, or of a graph.
+
+    ``path`` is that of all rows, if it is there already, and ``read(path, t)`` another reading of it than coefficients.
+    """
     t, level = _validation.check_number("t", t), check_share("level", level)
     rows, number = check_rows(study.pool), check_count("n_replicates", n_replicates, 2)
     draws = draw_bootstraps(rows, number, study.lacking, make_generator(seed))
     study = study.with_options(t=[t], stop=None)
-    with _interrupts.all_or_nothing():
-        path = study.trace()
-    return _read_intervals(traces_of(study, draws, np.array([t]), n_jobs), path, t, level, n_jobs)
+    if path is None:
+        with _interrupts.all_or_nothing():
+            path = study.trace()
+    return _read_intervals(traces_of(study, draws, np.array([t]), n_jobs), path, t, level, n_jobs, read=read)
 
 
 def replicate_intervals(
@@ -255,15 +261,15 @@ def replicate_intervals(
 
 
 def _read_intervals(
-    traces: Iterable[Trace], path: Any, t: float, level: float, n_jobs: int | None, names: Sequence[str] | None = None
-) -> BootstrapIntervals:
-    estimate = _coef_at(t, path)
-    samples = np.stack(read_replicates(traces, t, partial(_coef_at, t), n_jobs))
+    traces: Iterable[Trace], path: Any, t: float, level: float, n_jobs: int | None, names: Sequence[str] | None = None,
+    read: Read | None = None,
+) -> BootstrapIntervals:  # fmt: skip
+    def values(path: Any) -> Array:
+        time = min(t, float(path.t[-1]))  # a path that ended before stays where it ended
+        return np.asarray(path.at(time).coef if read is None else read(path, time)) + 0.0  # no minus zeros
+
+    estimate = values(path)
+    samples = np.stack(read_replicates(traces, t, values, n_jobs))
     names = names_for(names, path, len(estimate))
     lower, upper = np.quantile(samples, [(1 - level) / 2, (1 + level) / 2], axis=0)
     return BootstrapIntervals(t, level, estimate, lower, upper, np.mean(samples != 0, axis=0), samples, names)
-
-
-def _coef_at(t: float, path: PathLike) -> Array:
-    """Coefficients at t; a path that ended before stays where it ended."""
-    return np.asarray(path.at(min(t, float(path.t[-1]))).coef) + 0.0  # no minus zeros

@@ -11,6 +11,7 @@ import numpy as np
 
 from bregpath import _interrupts, _validation
 from bregpath._typing import Array, BoolArray, IntArray
+from bregpath.graphs.path import GraphPath
 from bregpath.path import Path
 from bregpath.regression import Regression
 from bregpath.selection.checks import check_choice, check_count, make_generator
@@ -246,13 +247,19 @@ def stability_selection(
     )  # fmt: skip
 
 
-def stability_of(study: AbstractStudy, n_jobs: int | None = None, seed: Any = 0, **wishes: Any) -> Stability:
-    """`stability_selection` of any study: of the columns of a regression, or of the edges of a graph."""
+def stability_of(
+    study: AbstractStudy, n_jobs: int | None = None, seed: Any = 0, path: Any = None, **wishes: Any
+) -> Stability:
+    """`stability_selection` of any study: of the columns of a regression, or of the edges of a graph.
+
+    ``path`` is that of all rows, if it is there already.
+    """
     rules = _Rules(**wishes)
     rows, rng = check_rows(study.pool), make_generator(seed)
     halves = draw_halves(rows, rules.n_replicates, rules.pairs, study.lacking, rng)
-    with _interrupts.all_or_nothing():
-        path = study.trace()
+    if path is None:
+        with _interrupts.all_or_nothing():
+            path = study.trace()
     weights, variable = path.trajectory.penalty.weights, study.variables
     never_penalised = np.all(weights == 0, axis=1)
     candidates = ~never_penalised & np.any(np.isfinite(weights), axis=1)
@@ -434,6 +441,8 @@ def _read(path: Any, times: Array, count: str) -> tuple[Array, BoolArray | None]
     if count == "entered":
         return entry, None
     inside = np.minimum(times, float(path.t[-1]))  # a path that ended before stays where it ended
+    if isinstance(path, GraphPath):
+        return entry, path.all_weights(inside) != 0
     coef = np.stack([np.asarray(path.at(t).coef) for t in inside])
     return entry, np.any(coef.reshape(len(times), *entry.shape, -1) != 0, axis=-1)
 
