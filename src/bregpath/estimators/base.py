@@ -14,6 +14,8 @@ from bregpath import _frames, _interrupts, _validation
 from bregpath._typing import Array
 from bregpath.flow.stop import Result
 from bregpath.path import Path
+from bregpath.regression import Regression
+from bregpath.run import run
 from bregpath.selection.criteria import CRITERIA, information_criterion
 from bregpath.selection.cross_validation import cross_validate
 from bregpath.selection.result import Selection
@@ -189,7 +191,8 @@ class AbstractBregmanEstimator(BaseEstimator):
             options["sample_weight"] = weights
         with _interrupts.all_or_nothing():
             if isinstance(self.stop, numbers.Real) and not isinstance(self.stop, bool):
-                self.path_, self.selection_ = _trace_to(float(self.stop), X, y, options), None
+                study = Regression.read(X, y, **options)
+                self.path_, self.selection_ = _trace_to(float(self.stop), study), None
                 self.t_ = min(float(self.stop), float(self.path_.t[-1]))
             else:
                 selection = self._select(X, y, weights, cv_groups, options)
@@ -255,18 +258,17 @@ def _category_encoder(X: Any) -> _frames.ColumnEncoder | None:
     return encoder if encoder.has_categories else None
 
 
-def _trace_to(t: float, X: Any, y: Array, options: dict[str, Any]) -> Path:
+def _trace_to(t: float, study: Regression) -> Path:
     """The default times of a path up to t, and t itself."""
     t = _validation.check_number("stop", t)
-    ratio = _validation.check_number("t_ratio", options["t_ratio"], above=1.0)
-    # The first entry time costs one product with X: a path that ends where it begins.
-    probe = trace_path(X, y, **{**options, "t_ratio": 1.0 + 1e-9, "n_times": 2})
-    times = np.array([t])
-    if probe.result is not Result.AT_REST and t > probe.t[0]:
-        log_step = np.log(ratio) / (options["n_times"] - 1)
-        grid = probe.t[0] * np.exp(log_step * np.arange(np.ceil(np.log(t / probe.t[0]) / log_step) + 1))
-        times = np.append(grid[grid < t * (1 - 1e-9)], t)
-    path = trace_path(X, y, t=times, **options)
+    track, options = study.track(), study.options
+    track.start()
+    t0, log_step = float(track.times[0]), np.log(options.t_ratio) / (options.n_times - 1)
+    track.times = np.array([t])
+    if track.record.result is not Result.AT_REST and t > t0:
+        grid = t0 * np.exp(log_step * np.arange(np.ceil(np.log(t / t0) / log_step) + 1))
+        track.times = np.append(grid[grid < t * (1 - 1e-9)], t)
+    path = run(track)
     if path.t[-1] < t * (1 - 1e-9):
         warnings.warn(
             f"`stop`={t:g} lies beyond the end of the path, t={path.t[-1]:.4g}, whose model is used. {path.result}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,17 +32,6 @@ __all__ = ["BootstrapIntervals", "bootstrap_intervals", "intervals_of", "replica
 Read = Callable[[Any, float], Array]  # of a path at a time
 
 
-class PathLike(Protocol):
-    """What a replicate must offer: its models at any time up to its end."""
-
-    @property
-    def t(self) -> Array:
-        """Times of the path; the last is its end."""
-
-    def at(self, t: float) -> Any:
-        """A model with an attribute ``coef``, an array of any shape."""
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class BootstrapIntervals:
     """Percentile intervals of the coefficients at one time, and how often each was in the model.
@@ -55,9 +44,8 @@ class BootstrapIntervals:
         Share of the replicates inside an interval.
     estimate : ndarray of shape (p,), (p, q), or that of the coefficients of a graph
         Coefficients on all rows.
-    lower, upper : ndarray, same shape
-    frequency : ndarray, same shape
-        Share of the replicates in which the coefficient is not zero.
+    lower, upper, frequency : ndarray, same shape
+        Ends of the intervals, and share of the replicates in which the coefficient is not zero.
     samples : ndarray of shape (n_replicates, ...)
         Coefficients of all replicates.
     names : list of str or None
@@ -126,16 +114,9 @@ class BootstrapIntervals:
 
 
 def bootstrap_intervals(
-    X: Any,
-    y: Any,
-    t: float,
-    *,
-    n_replicates: int = 200,
-    level: float = 0.95,
-    seed: Any = 0,
-    n_jobs: int | None = None,
-    **options: Any,
-) -> BootstrapIntervals:
+    X: Any, y: Any, t: float, *, n_replicates: int = 200, level: float = 0.95, seed: Any = 0,
+    n_jobs: int | None = None, **options: Any,
+) -> BootstrapIntervals:  # fmt: skip
     r"""Nonparametric bootstrap of the coefficients at a fixed time.
 
     Rows are drawn with replacement, the path is traced on each draw and read at the same t. With
@@ -160,20 +141,11 @@ def bootstrap_intervals(
     n_replicates : int, default 200
     level : float, default 0.95
     seed : int, numpy.random.Generator or None, default 0
-        The draws, and so the result, do not depend on ``n_jobs``.
     n_jobs : int, optional
-        Number of threads over replicates; -1 is one for each processor.
+        Number of threads over replicates; -1 is one for each processor. The result does not depend on it.
     **options
         Keyword arguments of `trace_path`. Those that say where a path is read or ended (``t_ratio``, ``n_times``,
         ``stop``) are not used.
-
-    Returns
-    -------
-    BootstrapIntervals
-
-    See Also
-    --------
-    replicate_intervals : The same for anything that can be traced on rows, such as a graph.
 
     Examples
     --------
@@ -206,18 +178,10 @@ def intervals_of(
 
 
 def replicate_intervals(
-    trace: Callable[[IntArray], PathLike],
-    rows: IntArray | int,
-    t: float,
-    *,
-    full: PathLike | None = None,
-    n_replicates: int = 200,
-    level: float = 0.95,
-    seed: Any = 0,
-    n_jobs: int | None = None,
-    labels: Any = None,
+    trace: Callable[[IntArray], Any], rows: IntArray | int, t: float, *, full: Any = None, n_replicates: int = 200,
+    level: float = 0.95, seed: Any = 0, n_jobs: int | None = None, labels: Any = None,
     names: Sequence[str] | None = None,
-) -> BootstrapIntervals:
+) -> BootstrapIntervals:  # fmt: skip
     """Bootstrap of anything that can be traced on some rows: edges of a graph, groups, a user's own model.
 
     Parameters
@@ -237,10 +201,6 @@ def replicate_intervals(
         Names of the columns, or of the nodes; by default those that the path has.
     n_replicates, level, seed, n_jobs
         As in `bootstrap_intervals`.
-
-    Returns
-    -------
-    BootstrapIntervals
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Checks and random numbers that the rules of selection share."""
+"""Checks, random numbers and tables that the rules of selection share."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["check_choice", "check_count", "check_share", "make_generator"]
+__all__ = ["check_choice", "check_count", "check_share", "make_generator", "shortened"]
 
 
 def check_count(name: str, value: Any, least: int) -> int:
@@ -40,3 +40,8 @@ def make_generator(seed: Any, name: str = "seed") -> np.random.Generator:
         return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
     except (TypeError, ValueError):
         raise ValueError(f"`{name}` must be a whole number >= 0, a Generator or None, found {seed!r}.") from None
+
+
+def shortened(lines: list[str], most: int) -> list[str]:
+    """The first lines of a table, and how many more there are."""
+    return lines if len(lines) <= most else [*lines[:most], f"... and {len(lines) - most} more"]

@@ -55,10 +55,6 @@ def gaussian_copies(
     progress : bool or None, default False
         Show a progress bar (needs rich); None shows it on a terminal.
 
-    Returns
-    -------
-    ndarray of shape (n, p)
-
     Notes
     -----
     The cost grows as :math:`p^3`, but as :math:`n^2 p` where p is at least 4 n and no covariance is given: then
@@ -102,10 +98,6 @@ def copula_copies(X: Any, seed: Any = 0, spread: str = "reconstruct", progress: 
     X, seed, spread, progress
         As in `gaussian_copies`.
 
-    Returns
-    -------
-    ndarray of shape (n, p)
-
     Examples
     --------
     >>> import numpy as np
@@ -136,10 +128,6 @@ def elliptical_copies(X: Any, seed: Any = 0, spread: str = "reconstruct", progre
     ----------
     X, seed, spread, progress
         As in `gaussian_copies`.
-
-    Returns
-    -------
-    ndarray of shape (n, p)
 
     Examples
     --------

@@ -32,18 +32,9 @@ FEW_TIMES = 20  # that few times are traced on all rows at once
 
 
 def cross_validate(
-    X: Any,
-    y: Any,
-    *,
-    cv: Any = 5,
-    cv_groups: Any = None,
-    scoring: Any = None,
-    full: bool = False,
-    patience: int = 5,
-    n_jobs: int | None = None,
-    seed: Any = 0,
-    **options: Any,
-) -> Selection:
+    X: Any, y: Any, *, cv: Any = 5, cv_groups: Any = None, scoring: Any = None, full: bool = False, patience: int = 5,
+    n_jobs: int | None = None, seed: Any = 0, **options: Any,
+) -> Selection:  # fmt: skip
     r"""Choose t by K-fold cross-validation.
 
     The path on all rows gives the clock: every fold is traced on its training rows and read at the same
@@ -90,10 +81,6 @@ def cross_validate(
         Keyword arguments of `trace_path`. ``stop`` acts on the path of all rows only, which is then traced to
         the end first, as it is when times ``t`` are given.
 
-    Returns
-    -------
-    Selection
-
     Warns
     -----
     UserWarning
@@ -121,15 +108,9 @@ def cross_validate(
 
 
 def validate(
-    study: AbstractStudy,
-    scorers: Callable[[int], tuple[Scorer, ...]],
-    folds: Folds,
-    *,
-    full: bool = False,
-    patience: int = 5,
-    n_jobs: int | None = None,
-    remedy: str,
-) -> Selection:
+    study: AbstractStudy, scorers: Callable[[int], tuple[Scorer, ...]], folds: Folds, *, full: bool = False,
+    patience: int = 5, n_jobs: int | None = None, remedy: str,
+) -> Selection:  # fmt: skip
     """Cross-validation of anything that can be traced on some rows; the arguments are those of `cross_validate`.
 
     ``scorers(k)`` measure fold k, all folds by the same measures; ``remedy`` is what to do about rows on which no path

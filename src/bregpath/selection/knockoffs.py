@@ -10,7 +10,7 @@ import numpy as np
 from bregpath import _interrupts
 from bregpath._typing import Array, IntArray
 from bregpath.path import Path
-from bregpath.selection.checks import check_choice, check_share, make_generator
+from bregpath.selection.checks import check_choice, check_share, make_generator, shortened
 from bregpath.selection.copies import copula_copies, dense_columns, elliptical_copies, gaussian_copies
 from bregpath.trace import trace_path
 
@@ -70,23 +70,14 @@ class KnockoffSelection:
             return f"{head}\nNo threshold keeps to this rate; at level q at least 1 / q columns must be selected."
         order = self.selected[np.argsort(-self.statistics[self.selected], kind="stable")]
         width = max(len(self.names[j]) for j in order)
-        lines = [f"{self.names[j]:>{width}}{self.statistics[j] + 0.0:>11.4g}" for j in order[:20]]
-        more = [f"... and {len(order) - 20} more"] if len(order) > 20 else []
-        return "\n".join([head, f"statistic ({self.statistic}) >= {self.threshold:.4g}", *lines, *more])
+        lines = [f"{self.names[j]:>{width}}{self.statistics[j] + 0.0:>11.4g}" for j in order]
+        return "\n".join([head, f"statistic ({self.statistic}) >= {self.threshold:.4g}", *shortened(lines, 20)])
 
 
 def knockoff_select(
-    X: Any,
-    y: Any,
-    *,
-    fdr: float = 0.1,
-    copies: Any = "gaussian",
-    covariance: Any = None,
-    statistic: str = "area",
-    seed: Any = 0,
-    progress: bool | None = False,
-    **options: Any,
-) -> KnockoffSelection:
+    X: Any, y: Any, *, fdr: float = 0.1, copies: Any = "gaussian", covariance: Any = None, statistic: str = "area",
+    seed: Any = 0, progress: bool | None = False, **options: Any,
+) -> KnockoffSelection:  # fmt: skip
     r"""Select variables with a bounded share of false ones (model-X knockoffs).
 
     Every column gets a copy that is like it, given the other columns, but knows nothing of y. One path is traced
@@ -127,10 +118,6 @@ def knockoff_select(
     **options
         Keyword arguments of `trace_path`; ``penalty_factor``, ``lower`` and ``upper`` hold for a column and its copy
         alike. A column with ``penalty_factor=0`` is in every model, has no copy and is never selected.
-
-    Returns
-    -------
-    KnockoffSelection
 
     Notes
     -----

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from bregpath import _frames, _validation
 from bregpath._typing import Array, IntArray
+from bregpath.flow.problem import null_model
 from bregpath.losses import AbstractLoss
 from bregpath.path import Path
+from bregpath.penalties import build_penalty
+from bregpath.regression import Regression
 from bregpath.run import SATURATION
 from bregpath.selection.checks import check_share
-from bregpath.trace import trace_path
 
 __all__ = ["Refit", "relaxed_refit"]
 
@@ -56,9 +57,8 @@ class Refit:
     >>> import bregpath
     >>> data = bregpath.datasets.make_linear(100, 20, 3, seed=0)
     >>> path = bregpath.trace_path(data.X, data.y)
-    >>> refit = bregpath.relaxed_refit(path, path.t[40], data.X, data.y)
-    >>> bool((refit.coef[refit.support] != 0).all()), refit.n
-    (True, 100.0)
+    >>> bregpath.relaxed_refit(path, path.t[40], data.X, data.y).n
+    100.0
     """
 
     t: float
@@ -155,10 +155,6 @@ def relaxed_refit(
         "sandwich", :math:`H^{-1} (\sum_i w_i g_i g_i^\top) H^{-1} n / (n - |S| - 1)`, does not need the loss to be a
         likelihood: it is the default for Huber's and users' losses, "fisher" for the others.
 
-    Returns
-    -------
-    Refit
-
     Notes
     -----
     A column is refitted in all classes of a multinomial model, with coefficients that sum to zero over the classes.
@@ -177,44 +173,35 @@ def relaxed_refit(
     """
     if errors not in (None, "fisher", "sandwich"):
         raise ValueError(f'`errors` must be "fisher" or "sandwich", found {errors!r}.')
-    support = path.support(t)
+    t, support, q = float(t), path.support(t), path.n_outputs
     matrix = path.encode(X)[:, support]
     block = matrix.toarray() if _validation.is_sparse(matrix) else np.asarray(matrix, dtype=float)
-    y = _frames.series_to_numpy(y)
-    if len(y) != len(block):
-        raise ValueError(f"`X` and `y` differ in length: {len(block)} rows and {len(y)} responses.")
-    n = float(len(y) if sample_weight is None else np.sum(sample_weight))
-    weights = _validation.check_weights(sample_weight, len(y)) * n
     has_intercept = bool(path.intercept.any())
-    effects = _effects(path, support, block[weights > 0], has_intercept)
-    block, q = block @ effects, path.n_outputs
-    _check_rank(path, t, block, weights, has_intercept)
-    fit = _unpenalised(path, block, y, sample_weight, offset, has_intercept, float(t))
-    point = fit.at(1.0)
-    intercept, free = np.reshape(point.intercept, q), np.reshape(point.coef, (-1, q))[: block.shape[1]]
+    counted = _validation.check_counts(sample_weight, len(block)) > 0
+    effects = _effects(path, support, block[counted], has_intercept)
     chosen = errors or ("fisher" if path.loss.name in LIKELIHOODS else "sandwich")
-    eta = intercept + block @ free + _validation.check_offset(offset, len(y), q)
-    covariance, dispersion = _covariance(fit, block, y, weights, eta, has_intercept, chosen, float(t))
+    fit = _Fit(path, t, block @ effects, y, has_intercept, sample_weight=sample_weight, offset=offset)
+    covariance, dispersion = fit.covariance(chosen)
     to_columns = np.kron(_beside(np.eye(int(has_intercept)), effects), np.eye(q))
     covariance = to_columns @ covariance @ to_columns.T
     deviations = np.sqrt(np.diagonal(covariance)).reshape(-1, q)
     deviations[int(has_intercept) :][~effects.any(axis=1)] = np.nan  # levels without a row
     full, full_errors = np.zeros((path.n_features, q)), np.full((path.n_features, q), np.nan)
-    full[support], full_errors[support] = effects @ free, deviations[int(has_intercept) :]
+    full[support], full_errors[support] = effects @ fit.coef, deviations[int(has_intercept) :]
     intercept_error = deviations[0] if has_intercept else np.full(q, np.nan)
     shape = (path.n_features,) if q == 1 else (path.n_features, q)
     return Refit(
-        t=float(t),
+        t=t,
         support=support,
-        intercept=point.intercept,
+        intercept=float(fit.intercept[0]) if q == 1 else fit.intercept,
         coef=full.reshape(shape),
         standard_errors=full_errors.reshape(shape),
         intercept_error=float(intercept_error[0]) if q == 1 else intercept_error,
         covariance=covariance,
         errors=chosen,
         dispersion=dispersion,
-        deviance=float(fit.deviance[-1]),
-        n=n,
+        deviance=fit.deviance,
+        n=fit.n,
         loss=path.loss,
         names=path.feature_names,
         encoder=path.encoder,
@@ -249,98 +236,95 @@ def _beside(*blocks: Array) -> Array:
     return block_diag(*blocks) if blocks else np.zeros((0, 0))
 
 
-def _check_rank(path: Path, t: float, block: Array, weights: Array, has_intercept: bool) -> None:
-    """Refuse what least squares could not fit either."""
-    n, k = weights.sum(), block.shape[1]
-    if k + has_intercept >= n:
-        raise ValueError(
-            f"`t`={float(t):g}: the support has {k} columns, too many to be fitted on {n:g} rows without a "
-            "penalty; choose an earlier t."
-        )
-    design, _ = _scaled_design(block, weights, has_intercept)
-    values = np.linalg.eigvalsh((design * weights[:, None]).T @ design)
-    if len(values) and values[0] <= SINGULAR * values[-1]:
-        raise ValueError(
-            f"`t`={float(t):g}: columns of the support depend on each other linearly (one is constant, a copy, or a "
-            "sum of others) on these rows, so that an unpenalised model is not unique; drop such columns of X, or "
-            "choose an earlier t."
-        )
+class _Fit:
+    """The unpenalised optimum on some columns: where a path on which all of them are free would start, and stay."""
 
-
-def _unpenalised(
-    path: Path, block: Array, y: Array, sample_weight: Any, offset: Any, has_intercept: bool, t: float
-) -> Path:
-    """The unpenalised optimum, as a path of free columns: it starts there, and stays."""
-    columns = block if block.shape[1] else np.zeros((len(y), 1))  # the null model: a column of zeros never enters
-    standardize = True if path.units.y_unit != 1.0 else "X"
-    try:
-        fit = trace_path(
-            columns, y, loss=path.loss, penalty_factor=np.zeros(columns.shape[1]), t=[1.0], sample_weight=sample_weight,
-            offset=offset, fit_intercept=has_intercept, standardize=standardize,
+    def __init__(self, path: Path, t: float, block: Array, y: Any, has_intercept: bool, **data: Any) -> None:
+        self.path, self.t, self.k, self.has_intercept = path, t, block.shape[1], has_intercept
+        columns = block if self.k else np.zeros((len(block), 1))  # the null model: a column of zeros never enters
+        study = Regression.read(
+            columns, y, loss=path.loss, penalty_factor=np.zeros(columns.shape[1]), fit_intercept=has_intercept,
+            standardize=True if path.units.y_unit != 1.0 else "X", **data,
         )  # fmt: skip
-    except ValueError as error:
-        if not isinstance(error, np.linalg.LinAlgError) and "no finite optimum" not in str(error):
-            raise
-        raise _no_optimum(path, t) from None
-    if path.classes is not None and fit.classes is not None and not np.array_equal(path.classes, fit.classes):
-        raise ValueError(
-            f"`y` must hold the classes of the path, {path.classes.tolist()}, found {fit.classes.tolist()}."
+        found = study.loss.classes
+        if path.classes is not None and found is not None and not np.array_equal(path.classes, found):
+            raise ValueError(f"`y` must hold the classes of the path, {path.classes.tolist()}, found {found.tolist()}.")
+        self.n = float(study.w.sum())
+        self.problem, self.units, _ = study.on()
+        self.design = self._check_rank()
+        try:
+            alpha, beta, self.eta = null_model(self.problem)
+        except ValueError as error:
+            if not isinstance(error, np.linalg.LinAlgError) and "no finite optimum" not in str(error):
+                raise
+            raise self._no_optimum() from None
+        intercept, coef = self.units.restore(alpha, np.arange(columns.shape[1]), beta)
+        self.intercept, self.coef = intercept + 0.0, coef[: self.k] + 0.0
+        self.deviance = self._deviance(self.eta)
+        nothing = replace(self.problem, penalty=build_penalty("l1", *self.problem.beta_shape))
+        share = 1.0 - self.deviance / max(self._deviance(null_model(nothing).eta), np.finfo(float).tiny)
+        if path.loss.is_classifier and self.k and share >= SATURATION:
+            raise self._no_optimum()
+
+    def _deviance(self, eta: Array) -> float:
+        problem, unit = self.problem, self.units.y_unit
+        excess = problem.value(eta) - problem.loss.saturated(problem.y, problem.w)
+        return float(problem.loss.deviance_factor * unit**2 * excess)
+
+    def _check_rank(self) -> Array:
+        """The columns inside, after one of ones; refuse what least squares could not fit either."""
+        if self.k + self.has_intercept >= self.n:
+            raise ValueError(
+                f"`t`={self.t:g}: the support has {self.k} columns, too many to be fitted on {self.n:g} rows without a "
+                "penalty; choose an earlier t."
+            )
+        columns = self.problem.store.fetch(np.arange(self.k)).matvec(np.eye(self.k))
+        design = np.column_stack([np.ones(len(columns)), columns]) if self.has_intercept else columns
+        values = np.linalg.eigvalsh((design * self.problem.w[:, None]).T @ design)
+        if len(values) and values[0] <= SINGULAR * values[-1]:
+            raise ValueError(
+                f"`t`={self.t:g}: columns of the support depend on each other linearly (one is constant, a copy, or a "
+                "sum of others) on these rows, so that an unpenalised model is not unique; drop such columns of X, or "
+                "choose an earlier t."
+            )
+        return design
+
+    def _no_optimum(self) -> ValueError:
+        separates = self.path.loss.is_classifier
+        why = "separate classes of `y`" if separates else "fit some rows of `y` ever better as they grow"
+        return ValueError(
+            f"`t`={self.t:g}: the columns of the support {why}, so that unpenalised coefficients have no finite "
+            "optimum; choose an earlier t, where the support is smaller, or use the model of the path itself, "
+            "path.at(t)."
         )
-    if path.loss.is_classifier and block.shape[1] and fit.deviance_ratio[-1] >= SATURATION:
-        raise _no_optimum(path, t)
-    return fit
 
-
-def _no_optimum(path: Path, t: float) -> ValueError:
-    why = "separate classes of `y`" if path.loss.is_classifier else "fit some rows of `y` ever better as they grow"
-    return ValueError(
-        f"`t`={t:g}: the columns of the support {why}, so that unpenalised coefficients have no finite optimum; choose "
-        "an earlier t, where the support is smaller, or use the model of the path itself, path.at(t)."
-    )
-
-
-def _covariance(
-    fit: Path, block: Array, y: Array, weights: Array, eta: Array, has_intercept: bool, errors: str, t: float
-) -> tuple[Array, float]:
-    """Covariance of intercept and coefficients, and the dispersion, in the units of the data."""
-    loss, q, n = fit.loss, fit.n_outputs, weights.sum()
-    unit = fit.units.y_unit if loss.has_units else 1.0
-    coded = copy(loss).encode(y, weights / n)
-    coded, eta = (coded / unit, eta / unit) if loss.has_units else (coded, eta)
-    eta = eta[:, 0] if q == 1 else eta
-    design, to_user = _scaled_design(block, weights, has_intercept)
-    contrasts = _contrasts(q) if loss.is_classifier and q > 1 else np.eye(q)
-    back = unit * np.kron(to_user, contrasts)
-    if not design.shape[1]:
-        return np.zeros((0, 0)), 1.0
-    # A parameter is a column and a contrast; eta moves with it by their product.
-    moves = (design[:, None, :, None] * contrasts[None, :, None, :]).reshape(len(y), q, -1)
-    flat = moves[:, 0] if q == 1 else moves
-    bent = np.stack([loss.curvature(eta, coded, weights, move) for move in np.moveaxis(flat, -1, 0)], axis=-1)
-    hessian = moves.reshape(len(y) * q, -1).T @ bent.reshape(len(y) * q, -1)
-    values, vectors = np.linalg.eigh(hessian)
-    if values[0] <= SINGULAR * values[-1]:
-        raise _no_optimum(fit, t)
-    inverse, spare = (vectors / values) @ vectors.T, n - len(values)
-    dispersion = float(weights @ (eta - coded) ** 2) / spare if loss.name == "gaussian" else 1.0
-    if errors == "fisher":
-        return back @ (dispersion * inverse) @ back.T, dispersion * unit**2
-    scores = np.einsum("iq,iqj->ij", loss.gradient(eta, coded, np.ones(len(y))).reshape(-1, q), moves)
-    meat = (scores * weights[:, None]).T @ scores
-    return back @ (inverse @ meat @ inverse * n / spare) @ back.T, dispersion * unit**2
-
-
-def _scaled_design(block: Array, weights: Array, has_intercept: bool) -> tuple[Array, Array]:
-    """Centred and scaled columns after one of ones, and the map from their parameters to those of the data."""
-    mean = weights @ block / weights.sum() if has_intercept else np.zeros(block.shape[1])
-    scale = np.sqrt(weights @ (block - mean) ** 2 / weights.sum())
-    scale = np.where(scale > 0, scale, 1.0)
-    design = (block - mean) / scale
-    if not has_intercept:
-        return design, np.diag(1.0 / scale)
-    to_user = np.diag(np.concatenate([[1.0], 1.0 / scale]))
-    to_user[0, 1:] = -mean / scale
-    return np.column_stack([np.ones(len(block)), design]), to_user
+    def covariance(self, errors: str) -> tuple[Array, float]:
+        """Covariance of intercept and coefficients, and the dispersion, in the units of the data."""
+        problem, units, design, n = self.problem, self.units, self.design, self.n
+        loss, q, m = problem.loss, self.path.n_outputs, design.shape[1]
+        if not m:
+            return np.zeros((0, 0)), 1.0
+        to_user = np.diag(np.concatenate([np.ones(int(self.has_intercept)), 1.0 / units.scale[: self.k]]))
+        if self.has_intercept:
+            to_user[0, 1:] = -(units.center / units.scale)[: self.k]
+        contrasts = _contrasts(q) if loss.is_classifier and q > 1 else np.eye(q)
+        back = units.y_unit * np.kron(to_user, contrasts)
+        # A parameter is a column and a contrast; eta moves with it by their product.
+        moves = (design[:, None, :, None] * contrasts[None, :, None, :]).reshape(len(design), q, -1)
+        bent = np.stack([problem.curvature(self.eta, move) for move in np.moveaxis(moves, -1, 0)], axis=-1)
+        hessian = n * (moves.reshape(len(design) * q, -1).T @ bent.reshape(len(design) * q, -1))
+        values, vectors = np.linalg.eigh(hessian)
+        if values[0] <= SINGULAR * values[-1]:
+            raise self._no_optimum()
+        inverse, spare = (vectors / values) @ vectors.T, n - len(values)
+        squares = np.sum(problem.w @ (self.eta[:, 0] - problem.y) ** 2) if loss.name == "gaussian" else 0.0
+        dispersion = float(n * squares) / spare if loss.name == "gaussian" else 1.0
+        if errors == "fisher":
+            return back @ (dispersion * inverse) @ back.T, dispersion * units.y_unit**2
+        of_rows = replace(problem, w=np.ones(len(design))).residual(self.eta)
+        scores = np.einsum("iq,iqj->ij", of_rows, moves)
+        meat = n * ((scores * problem.w[:, None]).T @ scores)
+        return back @ (inverse @ meat @ inverse * n / spare) @ back.T, dispersion * units.y_unit**2
 
 
 def _contrasts(q: int) -> Array:

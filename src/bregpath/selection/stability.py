@@ -5,16 +5,16 @@ from __future__ import annotations
 import numbers
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from bregpath import _interrupts, _validation
 from bregpath._typing import Array, BoolArray, IntArray
-from bregpath.graphs.path import GraphPath
-from bregpath.path import Path
+from bregpath.flow.stop import Progress
 from bregpath.regression import Regression
-from bregpath.selection.checks import check_choice, check_count, make_generator
+from bregpath.selection.checks import check_choice, check_count, make_generator, shortened
 from bregpath.selection.replicates import (
     Trace,
     check_rows,
@@ -43,22 +43,17 @@ class Stability:
         Share of the replicates that had selected a variable (or edge) by each time.
     size : ndarray of shape (n_times,)
         q(t): mean number of variables selected by each time, free ones not counted.
-    threshold : float
-        Variables with a probability of at least this are selected.
-    bound : {"unimodal", "worst-case"}
-        Which bound `error_bound` is.
+    threshold, bound, n_replicates, pairs
+        As they were asked for: items with a probability of at least the threshold are selected.
     n_variables : int or None
         A replicate ended once this many variables had entered.
-    n_replicates : int
-    pairs : bool
-        Whether replicates come in complementary pairs.
     candidates : ndarray of bool of shape (n_items,)
         Items that may be selected: not those that are never penalised, or never allowed to enter.
     edges : ndarray of shape (n_items, 2) or None
         The ends of each item where items are edges of a graph.
     names : sequence of str or None
         Names of the columns (the nodes of a graph).
-    path : Path or None
+    path : Path, GraphPath or None
         The path on all rows.
     groups : ndarray of shape (n_items,) or None
         Label of each item where items enter together, as the levels of a categorical column: a group counts as one.
@@ -83,7 +78,7 @@ class Stability:
     candidates: BoolArray
     edges: IntArray | None = None
     names: Sequence[str] | None = None
-    path: Path | None = None
+    path: Any = None
     groups: IntArray | None = None
 
     @property
@@ -105,9 +100,8 @@ class Stability:
     def error_bounds(self) -> Array:
         """Bound of the expected number of falsely selected items, if selection had ended at each time."""
         n_items = int(np.count_nonzero(_counted_once(self.candidates, self.groups)))
-        return np.array(
-            [error_bound(q, n_items, self.threshold, self.n_replicates, kind=self.bound) for q in self.size]
-        )
+        bounds = [error_bound(q, n_items, self.threshold, self.n_replicates, kind=self.bound) for q in self.size]
+        return np.array(bounds)
 
     @property
     def error_bound(self) -> float:
@@ -140,33 +134,17 @@ class Stability:
         n_chosen, n_items = (_counted_once(mask, self.groups).sum() for mask in (self._is_stable, everything))
         width = max((len(names[i]) for i in order[: chosen + 3]), default=0)
         lines = [f"{names[i]:>{width}}  {best[i]:.2f}{'  *' if r < chosen else ''}" for r, i in enumerate(order)]
-        shown = lines[: min(chosen, 20) + 3]
-        return "\n".join(
-            [
-                f"Stability selection, {self.n_replicates} replicates {how}: {n_chosen} of {n_items} {what}",
-                f"probability >= {self.threshold:g}; {self.size[-1]:.1f} {what} a replicate; "
-                f"expected false {what} <= {self.error_bound:.3g} ({self.bound} bound)",
-                *shown,
-                *([f"... and {len(lines) - len(shown)} more"] if len(shown) < len(lines) else []),
-            ]
-        )
+        head = f"Stability selection, {self.n_replicates} replicates {how}: {n_chosen} of {n_items} {what}"
+        found = f"probability >= {self.threshold:g}; {self.size[-1]:.1f} {what} a replicate; "
+        found += f"expected false {what} <= {self.error_bound:.3g} ({self.bound} bound)"
+        return "\n".join([head, found, *shortened(lines, min(chosen, 20) + 3)])
 
 
 def stability_selection(
-    X: Any,
-    y: Any,
-    *,
-    threshold: float = 0.9,
-    max_false: float | None = 1.0,
-    n_variables: int | None = None,
-    n_replicates: int = 100,
-    pairs: bool = True,
-    bound: str | None = None,
-    count: str = "entered",
-    n_jobs: int | None = None,
-    seed: Any = 0,
-    **options: Any,
-) -> Stability:
+    X: Any, y: Any, *, threshold: float = 0.9, max_false: float | None = 1.0, n_variables: int | None = None,
+    n_replicates: int = 100, pairs: bool = True, bound: str | None = None, count: str = "entered",
+    n_jobs: int | None = None, seed: Any = 0, **options: Any,
+) -> Stability:  # fmt: skip
     r"""Select the variables that enter on most random halves of the rows.
 
     The path is traced on B halves. All are read at the times of the path on all rows, and a replicate ends once q
@@ -206,16 +184,11 @@ def stability_selection(
         What is counted at t: variables that have entered by t, or those that are in the model at t (they may have left
         again). The bound holds for both.
     n_jobs : int, optional
-        Number of threads over replicates; -1 is one for each processor.
+        Number of threads over replicates; -1 is one for each processor. The result does not depend on it.
     seed : int, numpy.random.Generator or None, default 0
-        The halves, and so the result, do not depend on ``n_jobs``.
     **options
         Keyword arguments of `trace_path`. ``t``, ``t_ratio``, ``n_times`` and ``stop`` give the path on all rows, and
         so the clock.
-
-    Returns
-    -------
-    Stability
 
     Notes
     -----
@@ -227,10 +200,6 @@ def stability_selection(
     ----------
     Meinshausen and Buehlmann, *Stability selection*, JRSS B 2010. Shah and Samworth, *Variable selection with error
     control: another look at stability selection*, JRSS B 2013.
-
-    See Also
-    --------
-    replicate_stability : The same for anything that can be traced on rows, such as a graph.
 
     Examples
     --------
@@ -270,42 +239,21 @@ def stability_of(
         sizes = np.sort(sizes)[::-1]
         fewer = sizes[: q - 1].sum() + np.minimum(sizes[q - 1 :], study.n_needed - 1).sum()
         enough = int(fewer + 1 + never_penalised.sum())
-        stop = _StopAtCoefficients(enough)
+        stop = partial(_has_entered, enough)
     traces = traces_of(study, halves, path.t[-1:], n_jobs, stop)
-    return _count(
-        traces, path.t, replace(rules, n_variables=q, max_false=None), n_jobs, path,
-        study.as_reported(candidates), groups=study.groups,
-    )  # fmt: skip
+    rules = replace(rules, n_variables=q, max_false=None)
+    return _count(traces, path.t, rules, n_jobs, path, study.as_reported(candidates), groups=study.groups)
 
 
-@dataclass(frozen=True)
-class _StopAtCoefficients:
-    n: int
-
-    def __call__(self, progress: Any) -> bool:
-        return progress.n_active >= self.n
+def _has_entered(n: int, progress: Progress) -> bool:
+    return progress.n_active >= n
 
 
 def replicate_stability(
-    trace: Callable[[IntArray], Any],
-    rows: IntArray | int,
-    times: Any,
-    *,
-    candidates: Any = None,
-    threshold: float = 0.9,
-    max_false: float | None = 1.0,
-    n_variables: int | None = None,
-    n_replicates: int = 100,
-    pairs: bool = True,
-    bound: str | None = None,
-    count: str = "entered",
-    n_jobs: int | None = None,
-    seed: Any = 0,
-    labels: Any = None,
-    names: Sequence[str] | None = None,
-    path: Any = None,
-    groups: Any = None,
-) -> Stability:
+    trace: Callable[[IntArray], Any], rows: IntArray | int, times: Any, *, candidates: Any = None, labels: Any = None,
+    names: Sequence[str] | None = None, path: Any = None, groups: Any = None, n_jobs: int | None = None, seed: Any = 0,
+    **rules: Any,
+) -> Stability:  # fmt: skip
     """Stability selection of anything that can be traced on some rows: edges of a graph, a user's own model.
 
     Parameters
@@ -327,12 +275,9 @@ def replicate_stability(
         The path on all rows, kept in the result.
     groups : array-like, one label an item, optional
         Items of one label enter together and count as one.
-    threshold, max_false, n_variables, n_replicates, pairs, bound, count, n_jobs, seed
-        As in `stability_selection`. Only the first ``n_variables`` entries of a replicate count, however far it ran.
-
-    Returns
-    -------
-    Stability
+    n_jobs, seed, **rules
+        As in `stability_selection`: threshold, max_false, n_variables, n_replicates, pairs, bound, count. Only the
+        first ``n_variables`` entries of a replicate count, however far it ran.
 
     Examples
     --------
@@ -343,11 +288,10 @@ def replicate_stability(
     >>> replicate_stability(trace, 200, times=[0.5, 1.0, 2.0, 4.0]).selected.tolist()
     [0, 1, 2, 3]
     """
-    times = _validation.check_times(times)
-    rules = _Rules(threshold, max_false, n_variables, n_replicates, pairs, bound, count)
-    halves = draw_halves(check_rows(rows), rules.n_replicates, pairs, lacks_labels(labels), make_generator(seed))
+    times, asked, lacking = _validation.check_times(times), _Rules(**rules), lacks_labels(labels)
+    halves = draw_halves(check_rows(rows), asked.n_replicates, asked.pairs, lacking, make_generator(seed))
     traces = [(lambda until, half=half: trace(half)) for half in halves]
-    return _count(traces, times, rules, n_jobs, path, candidates, names, groups)
+    return _count(traces, times, asked, n_jobs, path, candidates, names, groups)
 
 
 @dataclass(frozen=True)
@@ -381,7 +325,10 @@ class _Rules:
         """The largest number of variables a replicate may select; None for no limit."""
         if self.n_variables is not None or self.max_false is None:
             return self.n_variables
-        bounds = [self.error_bound(q, n_items) for q in range(1, n_items + 1)]
+        bounds = [
+            error_bound(q, n_items, self.threshold, self.n_replicates, kind=str(self.bound))
+            for q in range(1, n_items + 1)
+        ]
         allowed = int(np.searchsorted(np.maximum.accumulate(bounds), self.max_false, side="right"))
         if allowed == 0:
             raise ValueError(
@@ -390,9 +337,6 @@ class _Rules:
                 f"{bounds[0] if bounds else 0.0:.3g}. Ask for more, or raise `threshold`."
             )
         return allowed
-
-    def error_bound(self, q: float, n_items: int) -> float:
-        return error_bound(q, n_items, self.threshold, self.n_replicates, kind=str(self.bound))
 
 
 # --- replicates ----------------------------------------------------------------------------------------------
@@ -422,7 +366,8 @@ def _count(
     once = _counted_once(chosen, groups)
     q = rules.allowed(int(once.sum()))
     counted = _first(entries, chosen, once, q)
-    times = _needed(times, counted[:, chosen])
+    last = np.max(counted[:, chosen], where=np.isfinite(counted[:, chosen]), initial=0.0)
+    times = times[: int(np.searchsorted(times, last)) + 1]  # later no replicate changes
     probabilities = _share_entered(counted, times)
     size = probabilities[:, once].sum(axis=1)
     if rules.count == "active":
@@ -441,9 +386,8 @@ def _read(path: Any, times: Array, count: str) -> tuple[Array, BoolArray | None]
     if count == "entered":
         return entry, None
     inside = np.minimum(times, float(path.t[-1]))  # a path that ended before stays where it ended
-    if isinstance(path, GraphPath):
-        return entry, path.all_weights(inside) != 0
-    coef = np.stack([np.asarray(path.at(t).coef) for t in inside])
+    of_edges = getattr(path, "all_weights", None)
+    coef = of_edges(inside) if of_edges else np.stack([np.asarray(path.at(t).coef) for t in inside])
     return entry, np.any(coef.reshape(len(times), *entry.shape, -1) != 0, axis=-1)
 
 
@@ -465,13 +409,6 @@ def _first(entries: Array, candidates: BoolArray, once: BoolArray, q: int | None
     return np.where((entries < limit[:, None]) | ~candidates, entries, np.inf)
 
 
-def _needed(times: Array, counted: Array) -> Array:
-    """The clock up to the time after which no replicate changes."""
-    finite = counted[np.isfinite(counted)]
-    last = float(finite.max(initial=0.0))
-    return times[: int(np.searchsorted(times, last)) + 1]
-
-
 def _share_entered(counted: Array, times: Array) -> Array:
     """Share of the replicates on which an item has entered by each time."""
     fresh = np.zeros((len(times) + 1, counted.shape[1]))  # the last row is what comes later than the clock
@@ -490,9 +427,7 @@ def _share_active(active: list[Any], counted: Array, times: Array, edges: IntArr
 
 
 def _check_candidates(candidates: Any, n_items: int, edges: IntArray | None) -> BoolArray:
-    if candidates is None:
-        return np.ones(n_items, dtype=bool)
-    mask = np.asarray(candidates, dtype=bool)
+    mask = np.ones(n_items, dtype=bool) if candidates is None else np.asarray(candidates, dtype=bool)
     if edges is not None and mask.ndim == 2:
         mask = mask[edges[:, 0], edges[:, 1]]
     if mask.shape != (n_items,):
