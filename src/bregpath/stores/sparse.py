@@ -36,7 +36,8 @@ class SparseStore(AbstractStore):
         return one_by_one(np.asarray(X.T @ side_by_side(vectors), dtype=float), len(vectors))
 
     def fetch(self, columns: IntArray) -> SparseBlock:
-        return SparseBlock(self.X[:, columns].astype(np.float64), np.zeros(len(columns)), np.ones(len(columns)))
+        X, k = self.X[:, columns], len(columns)
+        return SparseBlock(X.astype(np.float64, copy=False), np.zeros(k), np.ones(k))
 
     @property
     def nbytes(self) -> float:
@@ -124,7 +125,7 @@ def _scan(X: Any, w: Array) -> Scan:
         deviation = np.sqrt(variance)
         extreme = beyond_squares(mean, variance)
         # Rows of weight 0 have no say.
-        size = np.ravel(abs(X[w > 0][:, extreme]).max(axis=0).toarray()).astype(float)
+        size = np.ravel(abs(X[:, extreme][w > 0]).max(axis=0).toarray()).astype(float)
         extreme, size = extreme[size > 0], size[size > 0]
         if len(extreme):
             part = X[:, extreme].astype(np.float64)
