@@ -119,8 +119,10 @@ class AbstractStudy(ABC):
         """
         stop = self.options.stop if stop is None and self.stops_replicates else stop
         options = replace(self.options, t=times, stop=stop, progress=False)
-        counts = [np.bincount(rows, minlength=len(self.w)) * self.w for rows in samples]
         live = len(samples) if at_once is None else min(at_once, len(samples))
-        share = sum(np.count_nonzero(count) for count in counts) / max(1, len(counts) * len(self.w))
-        copies = live * share * self.nbytes <= COPY_BYTES
-        return [Track(partial(self.on, count, copies), options, self.encoder) for count in counts]
+        share = np.mean([len(rows) for rows in samples]) / len(self.w)
+        copies = bool(live * share * self.nbytes <= COPY_BYTES)
+        return [Track(partial(self._on_rows, rows, copies), options, self.encoder) for rows in samples]
+
+    def _on_rows(self, rows: IntArray, copies: bool) -> Assembled:
+        return self.on(np.bincount(rows, minlength=len(self.w)) * self.w, copies)

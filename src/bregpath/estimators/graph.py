@@ -200,8 +200,8 @@ class AbstractGraph(GraphParameters):
             return criterion(study, self.stop, self.gamma)
         if self.stop == "stars":
             return stars(study, self.stars_beta, self.n_subsamples, self.n_jobs, self.random_state)
-        measure = "mdc" if self.stop == "mdc" else "deviance"
-        selection = cross_validate_graph(study, self.cv, measure, self.n_jobs, self.random_state)
+        measures = ("mdc" if self.stop == "mdc" else "deviance",)
+        selection = cross_validate_graph(study, self.cv, measures, self.n_jobs, self.random_state)
         return selection.one_se() if self.stop == "cv-1se" else selection
 
     def __getstate__(self) -> dict[str, Any]:

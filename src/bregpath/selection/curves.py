@@ -28,13 +28,8 @@ def clear_turn(
     Examples
     --------
     >>> import numpy as np
-    >>> curve = np.array([9.0, 5.0, 5.5, 6.5, 7.0, 8.0])
-    >>> clear_turn(curve, np.full(6, 0.5), patience=2)
+    >>> clear_turn(np.array([9.0, 5.0, 5.5, 6.5, 7.0, 8.0]), np.full(6, 0.5), patience=2)
     (4, 3)
-    >>> clear_turn(curve, np.full(6, 0.5), patience=4)
-    (None, 3)
-    >>> clear_turn(curve, np.full(6, 0.4), patience=4, smooth=True)
-    (5, 4)
     """
     curve = np.where(np.isfinite(mean), -mean if larger_is_better else mean, np.inf)
     best = np.minimum.accumulate(curve)

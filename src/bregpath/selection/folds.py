@@ -17,20 +17,10 @@ Folds = list[tuple[IntArray, IntArray]]
 
 
 def make_folds(cv: Any, X: Any, y: Array, w: Array, groups: Any = None, stratify: bool = False, seed: Any = 0) -> Folds:
-    """Training and held-out rows of each fold, without rows of weight zero.
+    """Training and held-out rows of each fold, without rows of weight ``w`` zero; see `cross_validate`.
 
-    Parameters
-    ----------
-    cv : int, splitter or iterable of (train, test)
-        A number of folds, any scikit-learn splitter, or rows as indices or masks.
-    X, y, groups
-        Handed to a splitter as they are.
-    w : ndarray of shape (n,)
-        Weights of the rows.
-    stratify : bool, default False
-        Whether ``y`` holds classes, of which each of ``cv`` folds gets its share.
-    seed : int, Generator, RandomState or None, default 0
-        How rows are shuffled into ``cv`` folds.
+    ``X``, ``y`` and ``groups`` are handed to a splitter as they are. With ``stratify``, ``y`` holds classes, of which
+    each of ``cv`` folds gets its share.
 
     Examples
     --------

@@ -38,21 +38,21 @@ def criterion(study: GraphStudy, kind: str, gamma: float) -> Selection:
 
 
 def cross_validate_graph(
-    study: GraphStudy, cv: Any, measure: str, n_jobs: int | None, seed: Any, **options: Any
+    study: GraphStudy, cv: Any, measures: tuple[str, ...], n_jobs: int | None, seed: Any, **options: Any
 ) -> Selection:
-    """Choose a graph by K-fold cross-validation of the composite deviance, or of the second-order MDC.
+    """Choose a graph by K-fold cross-validation of the first of some measures: "deviance" (composite), "mdc".
 
-    MDC is that of the held-out rows and a fresh Gibbs sample of as many rows from the model at each time. ``options``
-    are those of `bregpath.selection.cross_validation.validate`.
+    MDC, the second-order one, is that of the held-out rows and a fresh Gibbs sample of as many rows from the model at
+    each time. ``options`` are those of `bregpath.selection.cross_validation.validate`.
     """
     rng = make_generator(seed, "random_state")
     folds = make_folds(cv, study.rows, np.zeros(len(study.w)), study.w, None, False, seed)
     draws = rng.integers(2**63, size=len(folds))
 
     def scorers(fold: int) -> tuple[Scorer, ...]:
-        if measure == "deviance":
-            return (Scorer(measure, lambda held: held.deviance, is_smooth=True),)
-        return (Scorer(measure, partial(_mdc, np.random.default_rng(draws[fold])), larger_is_better=True),)
+        mdc_of = partial(_mdc, np.random.default_rng(draws[fold]))
+        known = Scorer("deviance", lambda held: held.deviance, is_smooth=True), Scorer("mdc", mdc_of, True)
+        return tuple(next(scorer for scorer in known if scorer.name == measure) for measure in measures)
 
     return validate(study, scorers, folds, n_jobs=n_jobs, remedy=f"use fewer or other folds, {REMEDY}", **options)
 

@@ -48,26 +48,17 @@ class Selection:
     t_1se : float or None
         The smallest time, so the sparsest model, within one standard error of the best; None for a criterion,
         which has no standard error.
-    times : ndarray of shape (n_times,)
-        Where the curve was evaluated.
-    mean : ndarray of shape (n_times,)
-        The curve: mean score over the folds, or the criterion.
-    se : ndarray of shape (n_times,) or None
-        Its standard error.
+    times, mean, se : ndarray of shape (n_times,)
+        The curve, mean score over the folds or criterion, and its standard error (None for a criterion).
     measure : str
         What the curve measures: "deviance", "misclassification", "bic", ...
     larger_is_better : bool
-        Whether the best point of the curve is its largest.
     curves : dict of str to ndarray of shape (n_times,)
         Other curves on the same times; "df" is always there.
-    fold_scores : ndarray of shape (n_folds, n_times) or None
-        Score of the held-out rows of each fold.
-    fold_weights : ndarray of shape (n_folds,) or None
-        Total weight of the held-out rows of each fold.
-    folds : tuple of (train, test)
-        Rows of each fold.
-    fold_paths : tuple of Path
-        The path on the training rows of each fold; `fold_coef` reads them. They cannot be extended.
+    fold_scores, fold_weights : ndarray of shape (n_folds, n_times) and (n_folds,), or None
+        Score and total weight of the held-out rows of each fold.
+    folds, fold_paths : tuple of (train, test), and of Path
+        Rows of each fold, and the path on its training rows; `fold_coef` reads them. They cannot be extended.
     out_of_fold : ndarray of shape (n_times, n) or (n_times, n, q), or None
         Linear predictor of each row by the model that has not seen it, NaN for rows never held out.
     scores : dict of str to ScoreCurve
@@ -80,13 +71,10 @@ class Selection:
     Examples
     --------
     >>> import bregpath
-    >>> from bregpath.selection.cross_validation import cross_validate
     >>> data = bregpath.datasets.make_linear(100, 10, 3, seed=0)
-    >>> selection = cross_validate(data.X, data.y)
-    >>> selection.t_1se <= selection.t_min == selection.t
-    True
-    >>> selection.one_se().t == selection.t_1se
-    True
+    >>> selection = bregpath.cross_validate(data.X, data.y)
+    >>> selection.t_1se <= selection.t_min == selection.t, selection.one_se().t == selection.t_1se
+    (True, True)
     """
 
     rule: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -95,22 +96,11 @@ def _misclassification(loss: AbstractLoss, unit: float, eta: Array, y: Array, w:
     return wrong @ w
 
 
-def _mse(loss: AbstractLoss, unit: float, eta: Array, y: Array, w: Array) -> Array:
-    error = _error(loss, eta, y) ** 2
-    return (error.sum(axis=2) if error.ndim == 3 else error) @ w
-
-
-def _mae(loss: AbstractLoss, unit: float, eta: Array, y: Array, w: Array) -> Array:
-    error = np.abs(_error(loss, eta, y))
-    return (error.sum(axis=2) if error.ndim == 3 else error) @ w
-
-
-def _error(loss: AbstractLoss, eta: Array, y: Array) -> Array:
-    """Predicted minus observed response, or probability minus indicator of the class."""
-    prediction = loss.predict(eta)
+def _error(power: int, loss: AbstractLoss, unit: float, eta: Array, y: Array, w: Array) -> Array:
+    """Power of predicted minus observed response, or of probability minus indicator of the class."""
     if eta.ndim == 3:
-        return prediction - np.eye(eta.shape[2])[y]
-    return prediction - (y > 0 if loss.is_classifier else y)
+        return np.sum(np.abs(loss.predict(eta) - np.eye(eta.shape[2])[y]) ** power, axis=2) @ w
+    return np.abs(loss.predict(eta) - (y > 0 if loss.is_classifier else y)) ** power @ w
 
 
 def _auc(loss: AbstractLoss, unit: float, eta: Array, y: Array, w: Array) -> Array:
@@ -132,7 +122,7 @@ def _auc(loss: AbstractLoss, unit: float, eta: Array, y: Array, w: Array) -> Arr
 SCORES: dict[str, Callable[..., Array]] = {
     "deviance": _deviance,
     "misclassification": _misclassification,
-    "mse": _mse,
-    "mae": _mae,
+    "mse": partial(_error, 2),
+    "mae": partial(_error, 1),
     "auc": _auc,
 }
