@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -130,62 +130,69 @@ def validate(
         first = len(clock) if at_once else int(np.ceil(FIRST * len(clock)))
         integrate([whole], [float(clock[first - 1])], each=each)
         clock = whole.reached(clock)
-        curves = _Curves(study, whole, clock, folds, scorers, None if full or len(folds) < MIN_FOLDS else patience)
-        with progress_bar(options.progress, float(clock[0]), float(clock[-1])) as curves.report:
-            integrate([whole, *curves.folds], curves.ticks(), curves.have_turned, each)
+        tracks = study.tracks([train for train, _ in folds], clock)
+        parts = [_Fold(study, tracks[k], *folds[k], scorers(k), clock) for k in range(len(folds))]
+        looks = patience if not full and len(folds) >= MIN_FOLDS else None
+        with progress_bar(options.progress, float(clock[0]), float(clock[-1])) as report:
+            curves = _Curves(study, whole, clock, parts, looks, report)
+            integrate([whole, *parts], curves.ticks(), curves.have_turned, each)
         return curves.select(min(first, len(clock)))
 
 
 # --- all folds together --------------------------------------------------------------------------------------
 
 
+@dataclass(eq=False)
 class _Fold:
     """The path on the training rows of a fold, and the scores of the rows held out, so far."""
 
-    def __init__(
-        self, study: AbstractStudy, track: Track, test: IntArray, scorers: tuple[Scorer, ...], clock: Array
-    ) -> None:
-        self.study = study
-        self.track = track
-        self.test = test
-        self.scorers = scorers
-        self.clock = clock
-        self.scores = np.zeros((len(scorers), 0))
-        self.etas: list[Array | None] = []
+    study: AbstractStudy
+    track: Track
+    train: IntArray
+    test: IntArray
+    scorers: tuple[Scorer, ...]
+    clock: Array
+    scores: Array = field(default_factory=lambda: np.zeros((0, 0)))  # (measures, times)
+    etas: list[Any] = field(default_factory=list)
 
     def reach(self, until: float) -> None:
         self.track.reach(until)
         times = self.clock[self.scores.shape[1] : np.searchsorted(self.clock, until, side="right")]
         held = self.study.held_out(self.track, self.test, times)
-        self.scores = np.append(self.scores, [scorer.score(held) for scorer in self.scorers], axis=1)
+        scores = np.array([scorer.score(held) for scorer in self.scorers])
+        self.scores = np.append(self.scores, scores, axis=1) if self.etas else scores
         self.etas.append(held.eta)
 
+    def train_scores(self, k: int, times: Array) -> Array:
+        """Scores of the training rows by one of the measures."""
+        return self.scorers[k].score(self.study.held_out(self.track, self.train, times))
 
+    def end(self, until: Array) -> Any:
+        """The path up to there; neither it nor the fold keeps data of its own."""
+        path = self.study.report(replace(self.track.path(until), _continue=None), self.track)
+        self.track.release()
+        self.etas.clear()
+        return path
+
+
+@dataclass(eq=False)
 class _Curves:
     """Folds that advance together with the path of all rows, and the curves of their scores so far.
 
     ``patience`` is None where the whole clock is run, whatever the curves do.
     """
 
+    study: AbstractStudy
+    whole: Track
+    clock: Array
+    folds: list[_Fold]
+    patience: int | None
     report: Callable[[float], None]
+    turn: int | None = None
 
-    def __init__(
-        self, study: AbstractStudy, whole: Track, clock: Array, rows: Folds,
-        scorers: Callable[[int], tuple[Scorer, ...]], patience: int | None,
-    ) -> None:  # fmt: skip
-        self.study = study
-        self.whole = whole
-        self.clock = clock
-        self.rows = rows
-        self.patience = patience
-        tracks = study.tracks([train for train, _ in rows], clock)
-        self.folds = [
-            _Fold(study, track, test, scorers(k), clock)
-            for k, (track, (_, test)) in enumerate(zip(tracks, rows, strict=True))
-        ]
-        self.weights = np.array([study.w[test].sum() for _, test in rows])
-        self.next_look = len(clock) if patience is None else int(np.ceil(FIRST * len(clock)))
-        self.turn: int | None = None
+    def __post_init__(self) -> None:
+        self.next_look = len(self.clock) if self.patience is None else int(np.ceil(FIRST * len(self.clock)))
+        self.weights = np.array([self.study.w[fold.test].sum() for fold in self.folds])
 
     def ticks(self) -> Iterator[float]:
         """The times at which the curves are looked at; which, is decided as they grow."""
@@ -216,37 +223,33 @@ class _Curves:
 
         ``traced`` of the times are those to which that path was traced beforehand.
         """
-        study, rows, done = self.study, self.rows, self.folds[0].scores.shape[1]
+        study, folds, done = self.study, self.folds, self.folds[0].scores.shape[1]
         path = study.report(self.whole.path(self.clock[: max(traced, done)]), self.whole)
         n_times = done if self.turn is None else self.turn + 1
         ended = path.t[-1] < self.clock[n_times - 1]
         if ended:
             n_times = int(np.searchsorted(self.clock, path.t[-1]))
-        times, scorers = self.clock[:n_times], self.folds[0].scorers
+        times, scorers = self.clock[:n_times], folds[0].scorers
         scores = {
-            scorer.name: _curve(scorer, times, np.stack([f.scores[k, :n_times] for f in self.folds]), self.weights)
+            scorer.name: _curve(scorer, times, np.stack([fold.scores[k, :n_times] for fold in folds]), self.weights)
             for k, scorer in enumerate(scorers)
         }
-        end, tracks = self.clock[done - 1 : done], [fold.track for fold in self.folds]
-        fold_paths = tuple(study.report(replace(track.path(end), _continue=None), track) for track in tracks)
-        for track in tracks:
-            track.release()
+        out_of_fold = _gather(folds, n_times, len(study.w))
+        fold_paths = tuple(fold.end(self.clock[done - 1 : done]) for fold in folds)
 
         def train(measure: str) -> Array:
-            k = list(scores).index(measure)
-            held = [study.held_out(track, some, times) for track, (some, _) in zip(tracks, rows, strict=True)]
-            return np.stack([fold.scorers[k].score(one) for fold, one in zip(self.folds, held, strict=True)])
+            return np.stack([fold.train_scores(list(scores).index(measure), times) for fold in folds])
 
         first = scores[scorers[0].name]
         return Selection(
-            rule=f"{len(rows)}-fold cross-validation",
+            rule=f"{len(folds)}-fold cross-validation",
             t=first.t_min,
             times=times,
             curves={"df": study.sizes(path)[:n_times]},
             fold_weights=self.weights,
-            out_of_fold=_gather(rows, [fold.etas for fold in self.folds], n_times, len(study.w)),
+            out_of_fold=out_of_fold,
             path=path,
-            folds=tuple(rows),
+            folds=tuple((fold.train, fold.test) for fold in folds),
             fold_paths=fold_paths,
             scores=scores,
             stopped_early=self.turn is not None and not ended and n_times < len(self.clock),
@@ -266,15 +269,14 @@ def _curve(scorer: Scorer, times: Array, scores: Array, weights: Array) -> Score
     return ScoreCurve(scorer.name, scorer.larger_is_better, float(times[i_min]), float(times[i_1se]), mean, se, scores)
 
 
-def _gather(folds: Folds, etas: list[list[Array | None]], n_times: int, n: int) -> Array | None:
+def _gather(folds: list[_Fold], n_times: int, n: int) -> Array | None:
     """Held-out predictors in the order of the rows; the mean where a row was held out more than once."""
-    if etas[0][0] is None:
+    if folds[0].etas[0] is None:
         return None
-    of_folds: list[Array] = [np.concatenate(eta)[:n_times] for eta in etas]  # type: ignore[arg-type]
-    out, count = np.zeros((n_times, n, *of_folds[0].shape[2:])), np.zeros(n)
-    for (_, test), eta in zip(folds, of_folds, strict=True):
-        out[:, test] += eta
-        count[test] += 1
+    out, count = np.zeros((n_times, n, *folds[0].etas[0].shape[2:])), np.zeros(n)
+    for fold in folds:
+        out[:, fold.test] += np.concatenate(fold.etas)[:n_times]
+        count[fold.test] += 1
     count[count == 0] = np.nan
     return out / (count if out.ndim == 2 else count[:, None])
 
