@@ -125,7 +125,7 @@ class DataRows : public Rows {
     virtual void dots(const Index& columns, std::initializer_list<const double*> vectors, double* out) = 0;
     // Take the curvature H at eta, and u = H (alpha + X beta).
     virtual void set_curvature(const double* eta) = 0;
-    virtual void bent_rows(const Point& v, double* u) = 0;
+    virtual void hessian_rows(const Point& v, double* u) = 0;
 
     void multiply(const Columns& x, std::initializer_list<const double*> vectors, double* out) {
         vectors_.clear();
@@ -154,7 +154,7 @@ class DataRows : public Rows {
         const double value = loss(next_.eta.data(), next_.residual.data());
         if (!std::isfinite(value)) return value;
         const double* integrals = moving_.stage().data();
-        bent_rows({live_, integrals, integrals + moving}, r_.data());
+        hessian_rows({live_, integrals, integrals + moving}, r_.data());
         for (Size i = 0; i < size_; ++i) {
             r_[i] += h_ * now_.residual[i];
             next_.R[i] = now_.R[i] + r_[i];

@@ -96,7 +96,7 @@ class GraphRows final : public DataRows {
         if (has_grams()) grams_.assign(nodes_.size(), CompactGram(features_.k + 1));
     }
 
-    void bent_rows(const Point& v, double* u) override {
+    void hessian_rows(const Point& v, double* u) override {
         predict(v, u);
         for (const Node& node : nodes_)
             k_->apply_curvature(node.data, n, h_.data() + node.first * n, u + node.first * n);

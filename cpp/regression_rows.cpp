@@ -20,7 +20,7 @@ class RegressionRows final : public DataRows {
         double* of_alpha = out + v.columns.size() * data_.q;
         if (!user_.curvature)
             return k_->hessian(of(v.columns), data_, h_.data(), v.alpha, v.beta, u_.data(), out, of_alpha);
-        bent_rows(v, u_.data());
+        hessian_rows(v, u_.data());
         dots(v.columns, {u_.data()}, out);
         k_->totals(n, n_alpha, u_.data(), of_alpha);
     }
@@ -50,7 +50,7 @@ class RegressionRows final : public DataRows {
         if (!user_.curvature) k_->curvature(data_, n, eta, h_.data());
     }
 
-    void bent_rows(const Point& v, double* u) override {
+    void hessian_rows(const Point& v, double* u) override {
         k_->predict(of(v.columns), plain_, v.alpha, v.beta, u);
         if (user_.curvature)
             user_.curvature(eta_, u);
