@@ -13,7 +13,8 @@ import bregpath
 ROOT = pathlib.Path(__file__).parent.parent
 PAGES = ["README.md", "docs/index.md"]
 PAGES += sorted(str(p.relative_to(ROOT)) for d in ("guide", "extend") for p in (ROOT / "docs" / d).glob("*.md"))
-WITHOUT_EXAMPLES = {"docs/extend/add_a_penalty.md", "docs/extend/add_a_store.md"}  # shows the shipped class itself
+# They show shipped classes and those of tests.
+WITHOUT_EXAMPLES = {f"docs/extend/add_a_{what}.md" for what in ("flow", "penalty", "store")}
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

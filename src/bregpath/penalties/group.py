@@ -137,7 +137,13 @@ class GroupPenalty(AbstractPenalty):
 
 
 class GroupSqrtPenalty(GroupPenalty):
-    """The group norm with a threshold that is the square root of a group's size."""
+    """The group norm with a threshold that is the square root of a group's size.
+
+    Examples
+    --------
+    >>> GroupSqrtPenalty.build(3, 1, groups=[0, 0, 1]).weights.ravel()
+    array([1.41421356, 1.41421356, 1.        ])
+    """
 
     name = "group-sqrt"
 
