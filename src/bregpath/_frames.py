@@ -20,7 +20,7 @@ from bregpath import _validation
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
 
-__all__ = ["ColumnEncoder", "ColumnSpec", "is_frame", "is_missing", "read_frame", "series_to_numpy"]
+__all__ = ["ColumnEncoder", "ColumnSpec", "import_pandas", "is_frame", "is_missing", "read_frame", "series_to_numpy"]
 
 _MAX_LISTED = 10
 
@@ -273,6 +273,15 @@ def read_frame(frame: Any, argument: str = "X") -> tuple[nw.DataFrame[Any], tupl
     if repeated:
         raise ValueError(f"{argument} has more than one column named {_listed(repeated)}; rename them.")
     return data, names
+
+
+def import_pandas(asked_by: str) -> Any:
+    """Pandas, or an error that says who needs it."""
+    try:
+        import pandas
+    except ImportError:
+        raise ImportError(f"{asked_by} needs pandas: pip install pandas") from None
+    return pandas
 
 
 def _kind(dtype: nw.dtypes.DType) -> str:

@@ -291,10 +291,6 @@ class Path:
 
     def to_frame(self) -> pd.DataFrame:
         """One row a time: t, df, deviance ratio, intercept(s), and the columns that were ever active (needs pandas)."""
-        try:
-            import pandas as pd
-        except ImportError:
-            raise ImportError("to_frame() needs pandas: pip install pandas") from None
         table: dict[str, Array] = {"t": self.t, "df": self.df, "deviance_ratio": self.deviance_ratio}
         labels = [""] if self.n_outputs == 1 else [f"[{c}]" for c in self.output_names]
         intercept = self.intercept.reshape(len(self.t), -1)
@@ -306,7 +302,7 @@ class Path:
         for j in ever:
             for k, label in enumerate(labels):
                 table[f"{self.feature_names[j]}{label}"] = coef[:, j, k]
-        return pd.DataFrame(table)
+        return _frames.import_pandas("to_frame()").DataFrame(table)
 
     # --- going on, keeping -----------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bregpath._frames import import_pandas
 from bregpath._typing import Array, BoolArray
 from bregpath._validation import is_sparse, unmasked
 from bregpath.graphs._checks import check_names, check_symmetric
@@ -120,11 +121,8 @@ def edge_table(weights: Any, names: Sequence[str] | None = None, entry_times: An
     0      a      c    -2.0    -1       2.0
     1      a      b     1.0     1       1.0
     """
-    try:
-        import pandas as pd
-    except ImportError:
-        raise ImportError("edge_table() needs pandas: pip install pandas; or use write_edges()") from None
-    return pd.DataFrame(_edge_columns(*check_graph(weights, names), entry_times))
+    pandas = import_pandas("edge_table() (unlike write_edges())")
+    return pandas.DataFrame(_edge_columns(*check_graph(weights, names), entry_times))
 
 
 def write_edges(

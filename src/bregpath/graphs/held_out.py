@@ -54,8 +54,4 @@ class HeldOutRows:
 
     def graphical_models(self) -> Iterator[Any]:
         """The model at each time."""
-        alpha, columns, values = self.models
-        for own, coef in zip(alpha, values[:, :, 0], strict=True):
-            beta = np.zeros(self.layout.n_coefficients)
-            beta[columns] = coef
-            yield self.layout.model(own, beta)
+        return (self.layout.model(alpha, beta) for alpha, beta in self.layout.each_time(*self.models))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -85,6 +85,13 @@ class AbstractLayout(ABC):
 
     # --- models ----------------------------------------------------------------------------------------------
 
+    def each_time(self, alpha: Array, columns: IntArray, values: Array) -> Iterator[tuple[Array, Array]]:
+        """All parameters, one time after the other, from what a path or a trajectory reads at some times."""
+        for own, coef in zip(alpha, values[:, :, 0], strict=True):
+            beta = np.zeros(self.n_coefficients)
+            beta[columns] = coef
+            yield own, beta
+
     @abstractmethod
     def parameters(self, alpha: Array, beta: Array) -> tuple[Array, Array]:
         """Fields and the symmetric matrix of couplings."""
@@ -141,16 +148,11 @@ class StateLayout(AbstractLayout):
         return np.array([len(labels) for labels in self.levels])
 
     def varies(self, rows: Array, w: Array) -> BoolArray:
-        counts = count_states(rows, w, self._state_counts)
-        return np.array([np.count_nonzero(count) > 1 for count in counts])
+        return np.array([np.count_nonzero(count) > 1 for count in count_states(rows, w, self.n_states.tolist())])
 
     def learned_from(self, rows: Array, w: Array) -> tuple[AbstractLayout, Any, Array]:
-        rows, w = add_absent_states(*collapse_rows(rows, w), self._state_counts)
+        rows, w = add_absent_states(*collapse_rows(rows, w), self.n_states.tolist())
         return self, rows, w / w.sum()
-
-    @property
-    def _state_counts(self) -> Sequence[int]:
-        return self.n_states.tolist()
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import starmap
 from operator import attrgetter
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from bregpath._frames import import_pandas
 from bregpath._typing import Array, BoolArray, IntArray
 from bregpath._validation import check_time
 from bregpath.graphs.export import edge_table, to_networkx, write_edges, write_graphml
@@ -94,16 +96,8 @@ class GraphPath:
 
     # --- reading ---------------------------------------------------------------------------------------------
 
-    def _parameters(self, table: tuple[Array, IntArray, Array]) -> Iterator[tuple[Array, Array]]:
-        """All parameters, one time after the other, from what `Path.read` returned."""
-        alpha, columns, values = table
-        for own, coef in zip(alpha, values[:, :, 0], strict=True):
-            beta = np.zeros(self.path.n_features)
-            beta[columns] = coef
-            yield own, beta
-
     def _at(self, t: float) -> tuple[Array, Array]:
-        return next(self._parameters(self.path.read(np.array([check_time(t)]))))
+        return next(self.layout.each_time(*self.path.read(np.array([check_time(t)]))))
 
     def at(self, t: float) -> Point:
         """Fields and the matrix of couplings at any time up to the end of the path, exactly.
@@ -126,7 +120,7 @@ class GraphPath:
     def all_weights(self, times: Array | None = None) -> Array:
         """Weights of the edges at several times, by default those of the path: shape (n_times, p, p)."""
         table = self.path.table if times is None else self.path.read(times)
-        return np.stack([self.layout.weights(*parameters) for parameters in self._parameters(table)])
+        return np.stack([*starmap(self.layout.weights, self.layout.each_time(*table))])
 
     def adjacency(self, t: float) -> BoolArray:
         """Which nodes are joined at ``t``."""
@@ -146,7 +140,7 @@ class GraphPath:
         order = np.argsort(entry, kind="stable")
         edges = order[np.isfinite(entry[order])]
         j, k, table = j[edges], k[edges], self.path.read(times)
-        weights = [self.layout.weights(*parameters)[j, k] for parameters in self._parameters(table)]
+        weights = [self.layout.weights(*parameters)[j, k] for parameters in self.layout.each_time(*table)]
         return table[0], edges, np.reshape(weights, (len(times), len(edges), 1))
 
     def deviance_of(self, rows: Array, w: Array, times: Array) -> Array:
@@ -185,17 +179,20 @@ class GraphPath:
 
     @cached_property
     def coef(self) -> Array:
-        return np.stack([self.layout.parameters(*parameters)[1] for parameters in self._parameters(self.path.table)])
+        return np.stack([couplings for _, couplings in self._models()])
 
     @cached_property
     def intercept(self) -> Array:
-        return np.stack([self.layout.parameters(*parameters)[0] for parameters in self._parameters(self.path.table)])
+        return np.stack([fields for fields, _ in self._models()])
+
+    def _models(self) -> Iterator[tuple[Array, Array]]:
+        return starmap(self.layout.parameters, self.layout.each_time(*self.path.table))
 
     @cached_property
     def _sizes(self) -> IntArray:
         """Edges and their independent parameters at every time, (2, n_times)."""
         sizes = []
-        for alpha, beta in self._parameters(self.path.table):
+        for alpha, beta in self.layout.each_time(*self.path.table):
             weights = self.layout.weights(alpha, beta)
             sizes.append((np.count_nonzero(weights) // 2, self.layout.n_parameters(beta, weights)))
         return np.array(sizes).T
@@ -278,14 +275,11 @@ class GraphPath:
 
     def to_frame(self) -> pd.DataFrame:
         """One row a time: t, number of edges, deviance ratio, and the weights of the edges that were ever there."""
-        try:
-            import pandas as pd
-        except ImportError:
-            raise ImportError("to_frame() needs pandas: pip install pandas") from None
         _, edges, weights = self.read(self.t)
         table = {"t": self.t, "n_edges": self.n_edges, "deviance_ratio": self.deviance_ratio}
         names = self.feature_names
-        return pd.DataFrame(table | {names[edges[i]]: weights[:, i, 0] for i in np.argsort(edges)})
+        columns = {names[edges[i]]: weights[:, i, 0] for i in np.argsort(edges)}
+        return import_pandas("to_frame()").DataFrame(table | columns)
 
     # --- going on, keeping, names and pictures ---------------------------------------------------------------
 

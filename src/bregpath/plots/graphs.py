@@ -109,7 +109,7 @@ def plot_graph(
     look = _look(np.abs(matrix), labels, groups, group_colors, fields, max_width)
     drawn, ax = ax is not None, _blank_axes(ax, len(labels), title)
     if not drawn:
-        _figure(ax).draw_without_rendering()  # settles how much room the axes have
+        ax.figure.draw_without_rendering()  # type: ignore[union-attr]  # settles how much room the axes have
     handles = _legend_handles(look, [matrix])
     width, height = _room(ax)
     legend = _legend_options(handles, width)
@@ -177,7 +177,7 @@ def plot_graph_comparison(
     for ax, name in zip(axes, graphs, strict=True):
         _blank_axes(ax, len(labels), name)
     handles = _legend_handles(look, matrices)
-    figure = _figure(axes[0])
+    figure = axes[0].figure
     if handles:
         width = 72.0 * figure.get_figwidth()
         figure.legend(handles=handles, loc="outside lower center", **_legend_options(handles, width))
@@ -226,23 +226,14 @@ def _blank_axes(ax: Axes | None, p: int, title: str | None) -> Axes:
 
 
 def _panels(n: int, p: int, figsize: tuple[float, float] | None) -> Array:
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
-        raise ImportError("Figures need matplotlib: pip install bregpath[plot]") from None
     columns = min(n, 3)
     rows = -(-n // columns)
     side = 0.8 * _side(p)
     size = (columns * side, rows * side + 0.4) if figsize is None else figsize
-    _, grid = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
+    grid = style.subplots(rows, columns, figsize=size)
     for ax in grid.ravel()[n:]:
         ax.set_axis_off()
     return grid.ravel()[:n]
-
-
-def _figure(ax: Axes) -> Any:
-    """The figure of axes that we made, so that it is no part of another one."""
-    return ax.figure
 
 
 def _room(ax: Axes) -> tuple[float, float]:

@@ -112,7 +112,8 @@ def path_curves(
     if standardized:
         full *= path.scale[columns, None]
     active = np.any(full != 0, axis=2)
-    coef = full[:, :, 0] if path.n_outputs == 1 else full[:, :, which] if which is not None else _norm(full)
+    column = 0 if path.n_outputs == 1 else which
+    coef = np.linalg.norm(full, axis=2) if column is None else full[:, :, column]
     if xvar == "t":
         x = t
     elif xvar == "norm":
@@ -241,10 +242,6 @@ def _deviance_at(path: Path | GraphPath, t: Array) -> Array:
     from scipy.interpolate import PchipInterpolator
 
     return PchipInterpolator(np.log(path.t), path.deviance_ratio)(np.log(t))
-
-
-def _norm(full: Array) -> Array:
-    return np.sqrt(np.sum(full**2, axis=2))
 
 
 def _output_index(path: Any, output: Any) -> int | None:

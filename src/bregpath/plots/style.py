@@ -12,7 +12,17 @@ from bregpath._typing import Array
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["COLORS", "count_axis", "end_labels", "label_axes", "log_time_axis", "mark_times", "new_axes", "spread"]
+__all__ = [
+    "COLORS",
+    "count_axis",
+    "end_labels",
+    "label_axes",
+    "log_time_axis",
+    "mark_times",
+    "new_axes",
+    "spread",
+    "subplots",
+]
 
 # Okabe and Ito's colours, which people with any colour blindness tell apart, without the pale yellow.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -26,14 +36,19 @@ LABEL_SIZE = 8.5
 TIME_LABEL = "Time t (weaker regularisation →)"
 
 
+def subplots(rows: int = 1, columns: int = 1, **options: Any) -> Any:
+    """Axes (rows, columns) of a new figure."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise ImportError("Figures need matplotlib: pip install bregpath[plot]") from None
+    return plt.subplots(rows, columns, layout="constrained", squeeze=False, **options)[1]
+
+
 def new_axes(ax: Axes | None, figsize: tuple[float, float] = (7.0, 4.4)) -> Axes:
     """The given axes, or those of a new figure, cleaned of everything that carries no information."""
     if ax is None:
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError:
-            raise ImportError("Figures need matplotlib: pip install bregpath[plot]") from None
-        _, ax = plt.subplots(figsize=figsize, layout="constrained")
+        ax = subplots(figsize=figsize)[0, 0]
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["left", "bottom"]].set_color(INK)
     ax.spines[["left", "bottom"]].set_linewidth(0.8)
