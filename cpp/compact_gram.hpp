@@ -34,7 +34,8 @@ class CompactGram {
             used_.push_back(int32_t(item));
         }
         if (Size(used_.size()) <= room_) return;
-        const Size room = Size(used_.size() + used_.size() / 2 + 8);
+        // Columns begin at the same place of a cache line.
+        const Size room = (Size(used_.size() + used_.size() / 2) + 63) & ~Size(7);
         std::vector<double> larger(room * room, 0.0);
         for (Size i = 0; i < old; ++i) std::copy_n(&matrix_[i * room_], old, &larger[i * room]);
         matrix_.swap(larger), room_ = room;
@@ -42,11 +43,16 @@ class CompactGram {
 
     void set(Size i, Size j, double entry) { matrix_[i * room_ + j] = matrix_[j * room_ + i] = entry; }
 
-    // The matrix times coefficients of some items, at the position of each item in use.
+    // The items, all in use, of which product() takes the coefficients.
     template <class Items>
-    const std::vector<double>& product(const Kernels* kernels, const Items& items, const double* v) {
-        columns_.clear(), product_.resize(used_.size());
+    void choose(const Items& items) {
+        columns_.clear();
         for (const auto item : items) columns_.push_back({&matrix_[position_[item] * room_]});
+    }
+
+    // The matrix times coefficients of the chosen items, at the position of each item in use.
+    const std::vector<double>& product(const Kernels* kernels, const double* v) {
+        product_.resize(used_.size());
         multiply(kernels, columns_, Size(used_.size()), 1, v, product_.data());
         return product_;
     }

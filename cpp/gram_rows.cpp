@@ -49,6 +49,7 @@ class GramRows final : public Rows {
 
     void begin(const Point& now, const double*, double h, double first) override {
         live_ = now.columns, h_ = h;
+        choose(live_);
         keep(now, start_);
         step_integral_.begin(Size(start_.size()), zero_.data(), start_.data(), first);
     }
@@ -86,14 +87,18 @@ class GramRows final : public Rows {
         columns_.swap(live_), now_.swap(next_);
     }
 
-    double value(const Point& at) override { return evaluate(at, speed_.data()); }
+    double value(const Point& at) override {
+        choose(at.columns);
+        return evaluate(at, speed_.data());
+    }
 
     void update_hessian() override {}
 
     void hessian(const Point& v, double* out) override {
         const size_t k = v.columns.size();
         pause(double(k) * k);
-        product(v, out);
+        choose(v.columns);
+        product(v.beta, out);
         out[k] = mean_of(v);
         for (size_t c = 0; c < k; ++c) out[c] += out[k] * moments_.mean[v.columns[c]];
     }
@@ -103,27 +108,36 @@ class GramRows final : public Rows {
     double evaluate(const Point& at, double* speed) {
         const size_t k = at.columns.size();
         pause(double(k) * k);
-        product(at, speed);
-        const double u = mean_of(at) - moments_.y_mean;
-        double spread = moments_.y_square;
+        product(at.beta, speed);
+        double u = at.alpha[0] - moments_.y_mean, spread = moments_.y_square;
         for (size_t c = 0; c < k; ++c) {
-            const double target = moments_.target[at.columns[c]];
-            spread += at.beta[c] * (speed[c] - 2 * target);
-            speed[c] = target - speed[c] - u * moments_.mean[at.columns[c]];
+            spread += at.beta[c] * (speed[c] - 2 * chosen_target_[c]);
+            u += at.beta[c] * chosen_mean_[c];
         }
+        for (size_t c = 0; c < k; ++c) speed[c] = chosen_target_[c] - speed[c] - u * chosen_mean_[c];
         speed[k] = -alpha_rate * u;
         return 0.5 * (spread + u * u);
     }
 
-    // G beta on the columns themselves.
-    void product(const Point& at, double* out) {
+    // The columns of which evaluate() and product() are told the coefficients: those of a step, for all of its stages.
+    void choose(const Index& columns) {
         Size known = Size(compact_.used().size());
-        compact_.add(at.columns);
+        compact_.add(columns);
         for (const auto& used = compact_.used(); known < Size(used.size()); ++known)
             for (Size i = 0; i <= known; ++i)
                 compact_.set(known, i, moments_.matrix[used[known] * moments_.stride + used[i]]);
-        const std::vector<double>& product = compact_.product(k_, at.columns, at.beta);
-        for (size_t c = 0; c < at.columns.size(); ++c) out[c] = product[compact_.position(at.columns[c])];
+        compact_.choose(columns);
+        chosen_.clear(), chosen_mean_.clear(), chosen_target_.clear();
+        for (const Size j : columns) {
+            chosen_.push_back(compact_.position(j));
+            chosen_mean_.push_back(moments_.mean[j]), chosen_target_.push_back(moments_.target[j]);
+        }
+    }
+
+    // G beta on the columns themselves.
+    void product(const double* beta, double* out) {
+        const std::vector<double>& product = compact_.product(k_, beta);
+        for (size_t c = 0; c < chosen_.size(); ++c) out[c] = product[chosen_[c]];
     }
 
     // Mean of alpha + X beta.
@@ -149,6 +163,8 @@ class GramRows final : public Rows {
     std::vector<double> now_, start_, next_;    // coefficients of those, then alpha
     std::vector<double> integral_;              // of all coefficients and alpha since R was loaded
     Recursion step_integral_;                   // of those of the step
+    Index chosen_;                              // positions in the compact matrix
+    std::vector<double> chosen_mean_, chosen_target_;
     std::vector<double> zero_, speed_, pair_, over_all_;
     std::vector<Column> gram_columns_;
 };

@@ -203,7 +203,8 @@ class GraphRows final : public DataRows {
         of_items_.assign(1, v0), of_items_.insert(of_items_.end(), v, v + features.size());
         gram.add(items_);
         fill_gram(d, known);
-        const std::vector<double>& product = gram.product(k_, items_, of_items_.data());
+        gram.choose(items_);
+        const std::vector<double>& product = gram.product(k_, of_items_.data());
         *g0 = product[0];
         for (size_t c = 0; c < features.size(); ++c) g[c] = product[gram.position(features[c])];
     }

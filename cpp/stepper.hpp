@@ -82,10 +82,7 @@ class Stepper {
 
     // The loss at coefficients of all columns.
     double value(const double* alpha, const double* beta) {
-        Flags used(m_, 0);
-        for (Size i = 0; i < m_ * q_; ++i)
-            if (beta[i] != 0) used[i % m_] = 1;
-        const Index index = marked(used);
+        const Index index = marked(any_output([&](Size i) { return beta[i] != 0; }));
         const Size k = Size(index.size());
         for (Size l = 0; l < q_; ++l)
             for (Size c = 0; c < k; ++c) beta_[l * k + c] = beta[l * m_ + index[c]];
@@ -254,9 +251,7 @@ class Stepper {
             h = std::min(h, h * shares[together] + slack);
             look(h);
         }
-        std::fill(entering.begin(), entering.end(), 0);
-        for (Size i = 0; i < size; ++i)
-            if (entry_now_[i] >= 0 && entry_then_[i] < 0) entering[i % m_] = 1;
+        entering = any_output([&](Size i) { return entry_now_[i] >= 0 && entry_then_[i] < 0; });
         return h;
     }
 
@@ -266,12 +261,14 @@ class Stepper {
         const std::vector<double>& end = moving_.stage();
         penalty_.entry(live, end.data(), entry_then_.data());
         double worst = 0;
-        for (Size i = 0; i < moving + n_alpha_; ++i) {
-            const bool is_alpha = i >= moving;
-            if (!is_alpha && !(entry_now_[i / k * m_ + live[i % k]] < 0 || entry_then_[i] < 0)) continue;
+        const auto look = [&](Size i, double scale) {
             const double e = 0.8 * (start_[i] - end[i]) + 0.4 * h * (start_speed_[i] + speed_[i]);
-            worst = std::max(worst, (is_alpha ? 1.0 : set_.kappa) * std::abs(e));
-        }
+            worst = std::max(worst, scale * std::abs(e));
+        };
+        for (Size l = 0; l < q_; ++l)
+            for (Size c = 0; c < k; ++c)
+                if (entry_now_[l * m_ + live[c]] < 0 || entry_then_[l * k + c] < 0) look(l * k + c, set_.kappa);
+        for (Size i = moving; i < moving + n_alpha_; ++i) look(i, 1.0);
         const double size = 0.5 * (largest_of(start_beta_.data(), moving, 0.0) + largest_of(beta_.data(), moving, 0.0));
         return worst / (set_.tol * std::max(size, 1e-6 * set_.kappa));
     }
@@ -316,9 +313,7 @@ class Stepper {
 
     // Whether many columns have started to move since the curvature was last looked at.
     bool has_many_new(const Flags& started) const {
-        Flags seen(m_, 0);
-        for (Size i = 0; i < m_ * q_; ++i)
-            if (state.direction[i] != 0) seen[i % m_] = 1;
+        const Flags seen = any_output([&](Size i) { return state.direction[i] != 0; });
         Size known = 0, fresh = 0;
         for (Size j = 0; j < m_; ++j) known += seen[j], fresh += started[j] && !seen[j];
         return double(fresh) > set_.rate_share * double(known);
@@ -329,9 +324,15 @@ class Stepper {
     // Columns beyond their thresholds at z, the distances to which are left in `entry`.
     Flags active(const std::vector<double>& z, std::vector<double>& entry) {
         penalty_.entry(everything_, z.data(), entry.data());
+        return any_output([&](Size i) { return entry[i] < 0; });
+    }
+
+    // Columns of which something holds at the place of one output at least.
+    template <class Condition>
+    Flags any_output(Condition holds) const {
         Flags columns(m_, 0);
-        for (Size i = 0; i < m_ * q_; ++i)
-            if (entry[i] < 0) columns[i % m_] = 1;
+        for (Size l = 0; l < q_; ++l)
+            for (Size j = 0; j < m_; ++j) columns[j] |= holds(l * m_ + j);
         return columns;
     }
 

@@ -116,7 +116,7 @@ def test_permuted_nodes(case: str, n: int, seed: int) -> None:
     order = np.arange(X.shape[1])[::-1]
     path, image = path_of(case, X), path_of(case, X[:, order])
     assert_allclose(image.t, path.t, rtol=1e-9)
-    assert_close(image.coef, path.coef[np.ix_(range(len(path.t)), order, order)])
+    assert_close(image.all_weights(), path.all_weights()[np.ix_(range(len(path.t)), order, order)])
     assert_allclose(image.entry_times, path.entry_times[np.ix_(order, order)], rtol=RTOL)
 
 

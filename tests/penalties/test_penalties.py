@@ -298,3 +298,19 @@ def test_free_and_excluded_groups_with_box_limits(penalty: str, rng: np.random.G
     assert_allclose(b[free], np.clip(10 * z[free], -0.5, 0.25))
     assert_array_equal(b[excluded], 0.0)
     assert b.min() == -0.5 and b.max() == 0.25
+
+
+@pytest.mark.parametrize("limits", [{}, {"lower": -0.5, "upper": 0.25}])
+def test_derivative_is_that_of_the_mirror_map(penalty: str, limits: dict, rng: np.random.Generator) -> None:
+    mirror = build_penalty(penalty, P, Q, **options(penalty), penalty_factor=factors(penalty), **limits)
+    z, direction = rng.normal(scale=2.0, size=(2, 4, P, Q))
+    moved = mirror.primal(z + 1e-7 * direction, 3.0) - mirror.primal(z - 1e-7 * direction, 3.0)
+    assert_allclose(mirror.derivative(z, direction, 3.0), moved / 2e-7, atol=1e-4)
+
+
+@pytest.mark.parametrize("limits", [{}, {"lower": 0.0}])
+def test_active_columns_are_beyond_their_thresholds(penalty: str, limits: dict, rng: np.random.Generator) -> None:
+    mirror = build_penalty(penalty, P, Q, **options(penalty), penalty_factor=factors(penalty), **limits)
+    z = rng.normal(scale=1.5, size=(4, P, Q))
+    z[0] = 0.0
+    np.testing.assert_array_equal(mirror.active(z), np.any(mirror.entry(z) < 0, axis=-1))

@@ -82,7 +82,7 @@ class LineOfDual(AbstractReading):
         return self.penalty.take(columns).primal(z, self.kappa)
 
     def active(self, columns: IntArray, z: Array) -> BoolArray:
-        return np.any(self.penalty.take(columns).entry(z) < 0, axis=2)
+        return self.penalty.take(columns).active(z)
 
     def between(self, chunk: Chunk, columns: IntArray, times: Array) -> tuple[Array, Array]:
         row = np.clip(np.searchsorted(chunk.t, times) - 1, 0, len(chunk.t) - 2)
@@ -150,10 +150,10 @@ class CubicOfDual(LineOfDual):
         bound = h * np.hypot(*(self.kappa * np.einsum("krcq,krcq->kr", slope, slope) + of_alpha))
         some = np.flatnonzero(bound > least)
         if len(some):
-            z, slope, moment = z[:, some], slope[:, some], 1e-6 * h[some, None, None]
-            moved = penalty.primal(z + moment * slope, self.kappa) - penalty.primal(z - moment * slope, self.kappa)
+            z, slope = z[:, some], slope[:, some]
             stays = np.all(penalty.entry(z) < 0, axis=0)
-            speed = np.sum(moved / (2 * moment) * slope * stays, axis=(2, 3)) + of_alpha[:, some]
+            moved = penalty.derivative(z, slope * stays, self.kappa)
+            speed = np.einsum("krcq,krcq->kr", moved, slope) + of_alpha[:, some]
             expected, fall = h[some] * np.hypot(*speed), np.maximum(fall[some], 0.0)
             steep = expected > least[some]
             trust[some[steep]] = np.minimum(3 * fall[steep] / expected[steep], 1.0)

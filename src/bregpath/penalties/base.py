@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from copy import copy
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -81,8 +82,16 @@ class AbstractPenalty(ABC):
 
         Free coordinates are at ``-inf``, excluded ones at ``+inf``.
         """
-        distance = self.weights - np.abs(self.allowed(z))
-        return np.where(self.weights == 0, -np.inf, distance)
+        return self._free_first(self.weights - np.abs(self.allowed(z)))
+
+    def _free_first(self, distance: Array) -> Array:
+        """Distances to thresholds, with ``-inf`` at free coordinates."""
+        free = self.weights == 0
+        return np.where(free, -np.inf, distance) if free.any() else distance
+
+    def active(self, z: Array) -> BoolArray:
+        """Columns with a coordinate beyond its threshold: ``(..., p)``."""
+        return np.any(self.entry(z) < 0, axis=-1)
 
     def arrays(self) -> dict[str, Array]:
         """The arrays it is made of, by name: the arguments of its constructor."""
@@ -90,7 +99,10 @@ class AbstractPenalty(ABC):
 
     def take(self, columns: IntArray) -> Self:
         """The same penalty on some columns; whole groups only."""
-        return type(self)(**{name: array[columns] for name, array in self.arrays().items()})
+        part = copy(self)
+        for name, array in self.arrays().items():
+            setattr(part, name, array[columns])
+        return part
 
     def close(self, columns: BoolArray) -> BoolArray:
         """The smallest set of columns that contains ``columns`` and is a union of groups."""
@@ -110,6 +122,12 @@ class AbstractPenalty(ABC):
         """Coefficients at the dual variable ``z``."""
         beta = kappa * self.shrink(z)
         return np.clip(beta, self.lower, self.upper) if self.has_limits else beta
+
+    def derivative(self, z: Array, direction: Array, kappa: float) -> Array:
+        """How `primal` changes at ``z`` when that moves in a direction."""
+        length = float(np.max(np.abs(direction), initial=0.0))
+        step = 1e-6 / length if length > 0 else 1.0
+        return (self.primal(z + step * direction, kappa) - self.primal(z - step * direction, kappa)) / (2 * step)
 
     def support(self, z: Array) -> BoolArray:
         """Coordinates with a non-zero coefficient at ``z``."""

@@ -77,8 +77,10 @@ class GroupPenalty(AbstractPenalty):
         return Kernel("group", self.arrays())
 
     def take(self, columns: IntArray) -> Self:
-        local = np.unique(self.groups[columns], return_inverse=True)[1]
-        return type(self)(self.weights[columns], self.lower[columns], self.upper[columns], local)
+        part = super().take(columns)
+        part.groups = np.unique(part.groups, return_inverse=True)[1]
+        part.n_groups = int(part.groups.max(initial=-1)) + 1
+        return part
 
     def _norms(self, z: Array) -> Array:
         """Norm of its group, at every column."""
@@ -118,8 +120,7 @@ class GroupPenalty(AbstractPenalty):
         return np.clip(kappa * at(0.5 * (low + high)), self.lower, self.upper)
 
     def entry(self, z: Array) -> Array:
-        distance = self.weights - self._norms(self.allowed(z))
-        return np.where(self.weights == 0, -np.inf, distance)
+        return self._free_first(self.weights - self._norms(self.allowed(z)))
 
     def value(self, beta: Array) -> float:
         norms = self._norms(beta)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bregpath._kernel import Kernel, only_for_its_class
-from bregpath._typing import Array
+from bregpath._typing import Array, BoolArray
 from bregpath.penalties.base import AbstractPenalty
 
 __all__ = ["L1Penalty"]
@@ -34,6 +34,17 @@ class L1Penalty(AbstractPenalty):
     def shrink(self, z: Array) -> Array:
         z = self.allowed(z)
         return np.sign(z) * np.maximum(np.abs(z) - self.weights, 0.0)
+
+    def active(self, z: Array) -> BoolArray:
+        if self.has_limits:
+            return super().active(z)
+        beyond = np.abs(z) > self.weights
+        return (beyond[..., 0] if beyond.shape[-1] == 1 else beyond.any(axis=-1)) | self.free
+
+    def derivative(self, z: Array, direction: Array, kappa: float) -> Array:
+        if self.has_limits:
+            return super().derivative(z, direction, kappa)
+        return np.where(np.abs(z) > self.weights, kappa * direction, 0.0)
 
     def value(self, beta: Array) -> float:
         active = beta != 0  # an excluded coordinate has weight inf and coefficient 0: no contribution
