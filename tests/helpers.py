@@ -11,9 +11,9 @@ from numpy.testing import assert_allclose
 
 import bregpath
 from bregpath.flow.glbi import GLBI
-from bregpath.flow.problem import Problem
 from bregpath.losses import LOSSES, AbstractLoss, as_loss
 from bregpath.penalties import PENALTIES
+from bregpath.problem import Problem
 
 GOLDEN = File(__file__).parent / "golden"
 ALL_LOSSES = sorted(LOSSES)

@@ -7,9 +7,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from bregpath import trace_path
-from bregpath.flow.problem import Problem
 from bregpath.losses import as_loss
 from bregpath.penalties import build_penalty
+from bregpath.problem import Problem
 from bregpath.stores import DenseStore
 from tests.helpers import assert_plain_states, golden
 

@@ -11,10 +11,10 @@ import numpy as np
 
 from bregpath import _frames, _validation
 from bregpath._typing import Array, IntArray
-from bregpath.flow.problem import Problem
 from bregpath.losses import AbstractLoss, as_loss
 from bregpath.path import Path, Units
 from bregpath.penalties import AbstractPenalty, build_penalty
+from bregpath.problem import Problem
 from bregpath.run import Assembled, TraceOptions, Track
 from bregpath.stores import AbstractStore, Scan, StandardizedStore, as_store
 from bregpath.study import AbstractStudy

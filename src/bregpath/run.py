@@ -18,11 +18,11 @@ from bregpath._progress import progress_bar
 from bregpath._typing import Array, IntArray
 from bregpath.flow import FLOWS, AbstractFlow
 from bregpath.flow.integrate import AbstractTrack, Record, integrate
-from bregpath.flow.problem import Problem, null_model
 from bregpath.flow.stop import Progress, Result, as_stop
 from bregpath.flow.trajectory import Trajectory
 from bregpath.path import Path, Stats, Units
 from bregpath.penalties import build_penalty
+from bregpath.problem import Problem, null_model
 
 __all__ = ["SATURATION", "Assembled", "Track", "TraceOptions", "run"]
 

@@ -16,8 +16,8 @@ from bregpath._kernels import Knot, Steps
 from bregpath.flow import FLOWS, AbstractFlow
 from bregpath.flow.base import State
 from bregpath.flow.glbi import first_entry
-from bregpath.flow.problem import null_model
 from bregpath.flow.reading import LineOfDual
+from bregpath.problem import null_model
 
 
 # [plain]
@@ -115,9 +115,9 @@ sys.stdout.buffer.write(pickle.dumps(go_on(flow, state, float(sys.argv[2]))))
 
 def problem_and_flow(name: str) -> AbstractFlow:
     """A problem that is screened, the same in every process."""
-    from bregpath.flow.problem import Problem
     from bregpath.losses import as_loss
     from bregpath.penalties import build_penalty
+    from bregpath.problem import Problem
     from bregpath.stores import DenseStore
 
     simulated = bregpath.datasets.make_logistic(300, 16_000, 5, seed=1)

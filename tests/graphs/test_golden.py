@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from bregpath.flow.glbi import GLBI
-from bregpath.flow.problem import Problem
 from bregpath.graphs.problems import all_pairs, field_ends, field_problem, gaussian_problem, ising_problem
+from bregpath.problem import Problem
 from tests.helpers import assert_plain_states, golden
 
 PLAIN = [

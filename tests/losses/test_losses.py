@@ -13,10 +13,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 
 from bregpath import trace_path
-from bregpath.flow.problem import Problem, null_model
 from bregpath.losses import LOSSES, AbstractLoss, HuberLoss, UserLoss, as_loss, loss_from_dict
 from bregpath.losses.huber import weighted_median
 from bregpath.penalties import build_penalty
+from bregpath.problem import Problem, null_model
 from bregpath.stores import DenseStore
 from tests.helpers import ALL_LOSSES, encoded, random_case, response
 

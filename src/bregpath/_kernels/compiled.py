@@ -12,6 +12,7 @@ from bregpath._kernel import Kernel
 from bregpath._kernels import chebyshev, reference
 from bregpath._kernels.records import Knot, Memory, StepError, Steps, System, UnstableStepError
 from bregpath._typing import Array
+from bregpath.problem import Problem
 
 __all__ = ["advance", "isa", "supports", "values"]
 
@@ -79,14 +80,15 @@ def _stepper(system: System) -> Any:
 
 
 def _make_stepper(system: System) -> Any:
-    problem, block = system.problem, system.block.kernel()
+    problem, penalty, block = system.problem, system.penalty.kernel(), system.block.kernel()
+    assert penalty is not None and block is not None  # supports() has seen to it
     y = np.ravel(problem.y, order="F")  # in a graph: one node after the other
     data = {"y": _floats(y), "w": _floats(problem.w), "offset": None}
     if problem.offset.any():
         data["offset"] = _floats(problem.offset)
     return _core.Stepper(
         loss=_typed(problem.loss.kernel() or _called_back(problem)),
-        penalty=_typed(system.penalty.kernel()),
+        penalty=_typed(penalty),
         block=_typed(block),
         data=data,
         settings={
@@ -101,7 +103,7 @@ def _make_stepper(system: System) -> Any:
     )
 
 
-def _called_back(problem: Any) -> Kernel:
+def _called_back(problem: Problem) -> Kernel:
     """A loss written in Python: value and residual, and curvature; arrays go into the second argument."""
 
     def evaluate(eta: Array, residual: Array) -> float:

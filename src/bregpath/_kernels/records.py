@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 
 from bregpath._typing import Array, IntArray
+from bregpath.penalties import AbstractPenalty
+from bregpath.problem import Problem
+from bregpath.stores import AbstractBlock
 
 __all__ = ["BoundaryError", "Knot", "Memory", "StepError", "Steps", "System", "UnstableStepError", "cubic"]
 
@@ -41,10 +44,10 @@ class UnstableStepError(ValueError):
 class System:
     """What is integrated: the problem restricted to a working set of columns."""
 
-    problem: Any  # loss, y, w, offset, kappa, fit_intercept; see bregpath.flow.problem.Problem
+    problem: Problem
     columns: IntArray  # the working columns
-    block: Any  # the same, ready for products; see bregpath.stores.AbstractBlock
-    penalty: Any  # the penalty on the working columns
+    block: AbstractBlock  # the same, ready for products
+    penalty: AbstractPenalty  # on the working columns
     step: float | None  # fixed step, or None for adaptive ones
     tol: float
     cache: Any = None  # what the compiled core made of it

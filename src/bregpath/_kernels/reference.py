@@ -21,7 +21,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import fields, replace
-from typing import Any
 
 import numpy as np
 
@@ -38,6 +37,7 @@ from bregpath._kernels.records import (
     cubic,
 )
 from bregpath._typing import Array, BoolArray
+from bregpath.penalties import AbstractPenalty
 
 __all__ = ["NOISE", "advance", "begin", "curvature_on", "values"]
 
@@ -175,7 +175,9 @@ def _count(memory: Memory, gradients: int, products: int) -> Memory:
     return replace(memory, gradients=memory.gradients + gradients, products=memory.products + products)
 
 
-def _not_far_beyond_entry(penalty: Any, knot: Knot, h: float, slack: float, floor: int) -> tuple[float, BoolArray]:
+def _not_far_beyond_entry(
+    penalty: AbstractPenalty, knot: Knot, h: float, slack: float, floor: int
+) -> tuple[float, BoolArray]:
     """Shorten a step to end just after the first few expected entries, and tell which columns enter.
 
     An entry bends the path; a step that ends soon after it is rarely rejected. Among many active coefficients a few

@@ -10,8 +10,8 @@ import numpy as np
 
 from bregpath._kernels import Knot, Steps
 from bregpath._typing import Array, IntArray
-from bregpath.flow.problem import Problem
 from bregpath.flow.reading import AbstractReading
+from bregpath.problem import Problem
 
 __all__ = ["AbstractFlow", "Costs", "State"]
 

@@ -10,10 +10,10 @@ from bregpath import _kernels
 from bregpath._kernels import Knot, StepError, Steps, System
 from bregpath._typing import Array, IntArray
 from bregpath.flow.base import AbstractFlow, Costs, State
-from bregpath.flow.problem import Problem, null_model
 from bregpath.flow.reading import CubicOfDual, LineOfDual
 from bregpath.flow.screening import begin_dual
 from bregpath.flow.working_set import WorkingSet
+from bregpath.problem import Problem, null_model
 
 __all__ = ["GLBI"]
 

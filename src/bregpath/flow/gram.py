@@ -9,7 +9,7 @@ import numpy as np
 
 from bregpath._kernel import Kernel, only_for_its_class
 from bregpath._typing import Array, IntArray
-from bregpath.flow.problem import Problem
+from bregpath.problem import Problem
 from bregpath.stores import AbstractBlock, DenseBlock
 from bregpath.stores.dense import row_runs
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from bregpath._kernels import Steps
 from bregpath._typing import Array, BoolArray, IntArray
-from bregpath.flow.problem import Problem
 from bregpath.penalties import AbstractPenalty
+from bregpath.problem import Problem
 from bregpath.stores import AbstractBlock
 
 __all__ = ["Certificate", "Dual", "FullDual", "LazyDual", "begin_dual"]

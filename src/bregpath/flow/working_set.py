@@ -10,9 +10,9 @@ from bregpath import _kernels
 from bregpath._kernels import Steps
 from bregpath._typing import IntArray
 from bregpath.flow.gram import GramBlock
-from bregpath.flow.problem import Problem
 from bregpath.flow.screening import Certificate, Dual
 from bregpath.penalties import AbstractPenalty
+from bregpath.problem import Problem
 from bregpath.stores import AbstractBlock
 
 __all__ = ["WorkingSet"]

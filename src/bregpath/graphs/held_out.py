@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from bregpath._typing import Array, IntArray
-from bregpath.flow.problem import Problem
 from bregpath.graphs.layouts import AbstractLayout
+from bregpath.problem import Problem
 
 __all__ = ["HeldOutRows"]
 

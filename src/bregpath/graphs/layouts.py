@@ -11,10 +11,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bregpath._typing import Array, BoolArray, IntArray
-from bregpath.flow.problem import Problem
 from bregpath.graphs.data import add_absent_states, collapse_rows, count_states, covariance
 from bregpath.graphs.models import GaussianModel, IsingModel, PottsModel
 from bregpath.graphs.problems import all_pairs, field_ends, field_problem, gaussian_problem, ising_problem
+from bregpath.problem import Problem
 
 __all__ = ["LAYOUTS", "AbstractLayout", "FieldLayout", "GaussianLayout", "IsingLayout", "StateLayout"]
 

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from bregpath._typing import Array, IntArray
-from bregpath.flow.problem import Problem
 from bregpath.losses import (
     FieldCompositeLoss,
     GaussianCompositeLoss,
@@ -16,6 +15,7 @@ from bregpath.losses import (
     IsingFlowLoss,
 )
 from bregpath.penalties import AbstractPenalty, build_penalty
+from bregpath.problem import Problem
 from bregpath.stores.pairwise import PairwiseStore
 from bregpath.stores.precision import PrecisionStore
 

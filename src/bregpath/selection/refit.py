@@ -9,10 +9,10 @@ import numpy as np
 
 from bregpath import _frames, _validation
 from bregpath._typing import Array, IntArray
-from bregpath.flow.problem import null_model
 from bregpath.losses import AbstractLoss
 from bregpath.path import Path
 from bregpath.penalties import build_penalty
+from bregpath.problem import null_model
 from bregpath.regression import Regression
 from bregpath.run import SATURATION
 from bregpath.selection.checks import check_share
