@@ -150,10 +150,7 @@ class CubicOfDual(LineOfDual):
         bound = h * np.hypot(*(self.kappa * np.einsum("krcq,krcq->kr", slope, slope) + of_alpha))
         some = np.flatnonzero(bound > least)
         if len(some):
-            z, slope = z[:, some], slope[:, some]
-            stays = np.all(penalty.entry(z) < 0, axis=0)
-            moved = penalty.derivative(z, slope * stays, self.kappa)
-            speed = np.einsum("krcq,krcq->kr", moved, slope) + of_alpha[:, some]
+            speed = penalty.pace(z[:, some], slope[:, some], self.kappa) + of_alpha[:, some]
             expected, fall = h[some] * np.hypot(*speed), np.maximum(fall[some], 0.0)
             steep = expected > least[some]
             trust[some[steep]] = np.minimum(3 * fall[steep] / expected[steep], 1.0)

@@ -123,11 +123,16 @@ class AbstractPenalty(ABC):
         beta = kappa * self.shrink(z)
         return np.clip(beta, self.lower, self.upper) if self.has_limits else beta
 
-    def derivative(self, z: Array, direction: Array, kappa: float) -> Array:
-        """How `primal` changes at ``z`` when that moves in a direction."""
-        length = float(np.max(np.abs(direction), initial=0.0))
-        step = 1e-6 / length if length > 0 else 1.0
-        return (self.primal(z + step * direction, kappa) - self.primal(z - step * direction, kappa)) / (2 * step)
+    def pace(self, z: Array, slope: Array, kappa: float) -> Array:
+        """``slope' d primal / dz slope`` at both ends of some steps (2, r, p, q): (2, r).
+
+        Of the coordinates that are active at both ends: others enter or leave on the way.
+        """
+        stays = np.all(self.entry(z) < 0, axis=0)
+        length = float(np.max(np.abs(slope), initial=0.0))
+        move = (1e-6 / length if length > 0 else 1.0) * slope
+        moved = self.primal(z + move, kappa) - self.primal(z - move, kappa)
+        return length / 2e-6 * np.sum(moved * slope * stays, axis=(2, 3))
 
     def support(self, z: Array) -> BoolArray:
         """Coordinates with a non-zero coefficient at ``z``."""

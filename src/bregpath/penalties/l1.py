@@ -41,10 +41,12 @@ class L1Penalty(AbstractPenalty):
         beyond = np.abs(z) > self.weights
         return (beyond[..., 0] if beyond.shape[-1] == 1 else beyond.any(axis=-1)) | self.free
 
-    def derivative(self, z: Array, direction: Array, kappa: float) -> Array:
+    def pace(self, z: Array, slope: Array, kappa: float) -> Array:
         if self.has_limits:
-            return super().derivative(z, direction, kappa)
-        return np.where(np.abs(z) > self.weights, kappa * direction, 0.0)
+            return super().pace(z, slope, kappa)
+        beyond = np.abs(z) > self.weights
+        stays = (beyond[0] & beyond[1]) | (self.weights == 0)
+        return kappa * np.einsum("krcq,krcq->kr", slope * stays, slope)
 
     def value(self, beta: Array) -> float:
         active = beta != 0  # an excluded coordinate has weight inf and coefficient 0: no contribution
