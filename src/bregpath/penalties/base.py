@@ -129,8 +129,9 @@ class AbstractPenalty(ABC):
         Of the coordinates that are active at both ends: others enter or leave on the way.
         """
         stays = np.all(self.entry(z) < 0, axis=0)
-        length = float(np.max(np.abs(slope), initial=0.0))
-        move = (1e-6 / length if length > 0 else 1.0) * slope
+        # Of each step for itself: what is read of one must not depend on which others are read with it.
+        length = np.maximum(np.max(np.abs(slope), axis=(0, 2, 3), initial=0.0), 1e-300)
+        move = slope * (1e-6 / length)[:, None, None]
         moved = self.primal(z + move, kappa) - self.primal(z - move, kappa)
         return length / 2e-6 * np.sum(moved * slope * stays, axis=(2, 3))
 
