@@ -52,10 +52,10 @@ OLDEST_TESTS := tests/path tests/kernels/test_compiled.py tests/test_golden.py t
 test-oldest: $(OLDEST)/.installed  ## the core's tests with the oldest dependencies that pyproject.toml allows
 	$(OLDEST)/bin/python -m pytest -n $(JOBS) $(OLDEST_TESTS) $(PYTEST_ARGS)
 
-# Where other kernels would show; long series of paths take long in NumPy.
-PURE_TESTS := $(addprefix tests/,path kernels losses penalties stores estimators test_golden.py test_import.py \
-	graphs/test_golden.py graphs/test_path.py graphs/test_path_models.py graphs/test_path_reading.py graphs/test_losses_and_stores.py selection/test_cross_validation.py) \
-	--ignore=tests/path/test_symmetries.py --ignore=tests/path/test_interrupts.py
+# Where other kernels would show; series of paths take long in NumPy. All of them: make test-pure PURE_TESTS=tests
+PURE_TESTS ?= $(addprefix tests/,kernels losses penalties stores flows test_golden.py test_import.py \
+	path/test_properties.py path/test_reading.py path/test_screening_and_events.py path/test_stopping.py \
+	graphs/test_golden.py graphs/test_path.py graphs/test_path_reading.py graphs/test_losses_and_stores.py)
 test-pure: $(PURE)/.deps-test  ## the core's tests with the NumPy-only package
 	$(PURE)/bin/python -m pytest -n $(JOBS) $(PURE_TESTS) $(PYTEST_ARGS)
 	$(PURE)/bin/python $(DOCTEST)

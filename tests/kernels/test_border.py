@@ -11,7 +11,8 @@ import pytest
 from bregpath import _kernels
 from bregpath._kernel import Kernel
 
-pytestmark = pytest.mark.skipif(not _kernels.has_compiled(), reason="built without the compiled core")
+if not _kernels.has_compiled():
+    pytest.skip("built without the compiled core", allow_module_level=True)
 
 N, M = 7, 3
 
