@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bregpath import _kernels
-from bregpath._kernel import Kernel
+from bregpath._known_to_core import Kernel
 
 if not _kernels.has_compiled():
     pytest.skip("built without the compiled core", allow_module_level=True)

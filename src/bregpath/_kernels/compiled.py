@@ -8,9 +8,9 @@ import numpy as np
 
 import bregpath._kernels._core as _core
 from bregpath import _interrupts
-from bregpath._kernel import Kernel
 from bregpath._kernels import chebyshev, reference
 from bregpath._kernels.records import Knot, Memory, StepError, Steps, System, UnstableStepError
+from bregpath._known_to_core import Kernel
 from bregpath._typing import Array
 from bregpath.problem import Problem
 

@@ -12,10 +12,9 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from bregpath import _frames, _interrupts, _validation
 from bregpath._typing import Array
-from bregpath.flow.stop import Result
+from bregpath.estimators.fixed_time import trace_to
 from bregpath.path import Path
 from bregpath.regression import Regression
-from bregpath.run import run
 from bregpath.selection.criteria import CRITERIA, information_criterion
 from bregpath.selection.cross_validation import cross_validate
 from bregpath.selection.result import Selection
@@ -192,7 +191,7 @@ class AbstractBregmanEstimator(BaseEstimator):
         with _interrupts.all_or_nothing():
             if isinstance(self.stop, numbers.Real) and not isinstance(self.stop, bool):
                 study = Regression.read(X, y, **options)
-                self.path_, self.selection_ = _trace_to(float(self.stop), study), None
+                self.path_, self.selection_ = trace_to(study, float(self.stop)), None
                 self.t_ = min(float(self.stop), float(self.path_.t[-1]))
             else:
                 selection = self._select(X, y, weights, cv_groups, options)
@@ -256,23 +255,3 @@ def _category_encoder(X: Any) -> _frames.ColumnEncoder | None:
     except ImportError:  # without narwhals frames of numbers still work: scikit-learn reads them
         return None
     return encoder if encoder.has_categories else None
-
-
-def _trace_to(t: float, study: Regression) -> Path:
-    """The default times of a path up to t, and t itself."""
-    t = _validation.check_number("stop", t)
-    track, options = study.track(), study.options
-    track.start()
-    t0, log_step = float(track.times[0]), np.log(options.t_ratio) / (options.n_times - 1)
-    track.times = np.array([t])
-    if track.record.result is not Result.AT_REST and t > t0:
-        grid = t0 * np.exp(log_step * np.arange(np.ceil(np.log(t / t0) / log_step) + 1))
-        track.times = np.append(grid[grid < t * (1 - 1e-9)], t)
-    path = run(track)
-    if path.t[-1] < t * (1 - 1e-9):
-        warnings.warn(
-            f"`stop`={t:g} lies beyond the end of the path, t={path.t[-1]:.4g}, whose model is used. {path.result}",
-            UserWarning,
-            stacklevel=4,
-        )
-    return path

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numbers
-import warnings
 from abc import abstractmethod
 from contextlib import AbstractContextManager, nullcontext
 from copy import copy
@@ -17,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bregpath import _frames, _interrupts, _validation
 from bregpath._typing import Array, BoolArray
-from bregpath.flow.stop import Result
+from bregpath.estimators.fixed_time import trace_to
 from bregpath.graphs.export import edge_table, to_networkx, write_edges, write_graphml
 from bregpath.graphs.layouts import AbstractLayout
 from bregpath.graphs.path import GraphPath
@@ -178,7 +177,7 @@ class AbstractGraph(GraphParameters):
             del self.feature_names_in_
         with _interrupts.all_or_nothing(), self._limits(study.layout.n_nodes):
             if self._is_time:
-                path, selection = _trace_to(study, _validation.check_number("stop", self.stop)), None
+                path, selection = trace_to(study, self.stop), None
                 chosen = min(float(self.stop), float(path.t[-1]))
             else:
                 selection = self._select(study)
@@ -355,17 +354,3 @@ class AbstractGraph(GraphParameters):
 
     def _time(self, t: float | None) -> float:
         return self.t_ if t is None else float(t)
-
-
-def _trace_to(study: GraphStudy, t: float) -> GraphPath:
-    """The path as far as a time, also if that lies beyond the default window."""
-    path = study.trace(stop=t)
-    if path.t[-1] < t and path.result is Result.COMPLETED:
-        path = path.extend(t)
-    if path.t[-1] < t * (1 - 1e-9):
-        warnings.warn(
-            f"`stop`={t:g} lies beyond the end of the path, t={path.t[-1]:.4g}, whose graph is used. {path.result}",
-            UserWarning,
-            stacklevel=3,
-        )
-    return path

@@ -58,13 +58,14 @@ class GLBI(AbstractFlow):
         slope = -problem.store.products(residual[None])[0]
         begin = first_entry(problem, slope) if t is None else t
         at_rest = np.isinf(begin)
+        past = 1.0 if at_rest else begin  # with constant slopes; any time will do where nothing ever moves
         free = problem.penalty.free[:, None]
         # Just below the threshold at t0: on which side rounding would put it must not decide the first step.
-        z = np.where(free, beta / problem.kappa, (1.0 if at_rest else begin) * (1 - 1e-14) * slope)
+        z = np.where(free, beta / problem.kappa, past * (1 - 1e-14) * slope)
         near = np.any(problem.penalty.entry(1.2 * z) < 0, axis=1)
         working = WorkingSet(problem, np.flatnonzero(problem.penalty.close(near)), self.screening)
         if not working.is_whole and not at_rest:
-            working.dual = begin_dual(problem, begin * residual, residual, (begin * slope, slope))
+            working.dual = begin_dual(problem, past * residual, residual, (past * slope, slope))
         W, value = working.columns, problem.value(eta)
         knot = Knot(
             t=begin,
@@ -72,7 +73,7 @@ class GLBI(AbstractFlow):
             alpha_slope=problem.alpha_slope(residual),
             z=z[W],
             slope=slope[W],
-            R=(1.0 if at_rest else begin) * residual,
+            R=past * residual,
             residual=residual,
             value=value,
         )

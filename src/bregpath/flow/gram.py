@@ -7,7 +7,7 @@ from copy import copy
 
 import numpy as np
 
-from bregpath._kernel import Kernel, only_for_its_class
+from bregpath._known_to_core import Kernel, only_for_its_class
 from bregpath._typing import Array, IntArray
 from bregpath.problem import Problem
 from bregpath.stores import AbstractBlock, DenseBlock

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bregpath._kernel import Kernel
+from bregpath._known_to_core import Kernel
 from bregpath._typing import Array
 
 __all__ = ["AbstractLoss", "UserLoss"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import logsumexp, xlogy
 
-from bregpath._kernel import Kernel, only_for_its_class
+from bregpath._known_to_core import Kernel, only_for_its_class
 from bregpath._typing import Array
 from bregpath.losses.base import AbstractLoss, check_numbers
 

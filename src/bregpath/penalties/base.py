@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from bregpath._kernel import Kernel
+from bregpath._known_to_core import Kernel
 from bregpath._typing import Array, BoolArray, IntArray
 from bregpath.penalties.wishes import check_factor, check_limit
 
@@ -56,14 +56,20 @@ class AbstractPenalty(ABC):
         upper: Any = None,
     ) -> Self:
         """The penalty of so many columns from a user's wishes, all checked; see `bregpath.trace_path`."""
-        if groups is not None:
-            raise ValueError(f'`groups` needs penalty="group" or "group-sqrt", found penalty={cls.name!r}.')
-        factor = check_factor(penalty_factor, n_columns, "column")
+        weights, extra = cls._weigh(n_columns, n_outputs, groups, penalty_factor)
         return cls(
-            np.repeat(factor[:, None], n_outputs, axis=1),
+            np.repeat(weights[:, None], n_outputs, axis=1),
             check_limit("lower", lower, n_columns, n_outputs),
             check_limit("upper", upper, n_columns, n_outputs),
+            **extra,
         )
+
+    @classmethod
+    def _weigh(cls, n_columns: int, n_outputs: int, groups: Any, penalty_factor: Any) -> tuple[Array, dict[str, Array]]:
+        """Threshold of each column, and other arrays of the penalty by name."""
+        if groups is not None:
+            raise ValueError(f'`groups` needs penalty="group" or "group-sqrt", found penalty={cls.name!r}.')
+        return check_factor(penalty_factor, n_columns, "column"), {}
 
     def kernel(self) -> Kernel | None:
         """What the compiled core knows this very class as; see `bregpath.losses.AbstractLoss.kernel`."""

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bregpath._kernel import Kernel, only_for_its_class
+from bregpath._known_to_core import Kernel, only_for_its_class
 from bregpath._typing import Array, BoolArray, IntArray
 from bregpath.penalties.base import AbstractPenalty
-from bregpath.penalties.wishes import check_group_factor, check_groups, check_limit
+from bregpath.penalties.wishes import check_group_factor, check_groups
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -47,25 +47,11 @@ class GroupPenalty(AbstractPenalty):
         self.has_box = any(bool(np.any(np.isfinite(limit) & (limit != 0))) for limit in (lower, upper))
 
     @classmethod
-    def build(
-        cls,
-        n_columns: int,
-        n_outputs: int,
-        *,
-        groups: Any = None,
-        penalty_factor: Any = None,
-        lower: Any = None,
-        upper: Any = None,
-    ) -> Self:
-        """Without ``groups`` a group is one column over all outputs: the natural choice for several (multinomial)."""
+    def _weigh(cls, n_columns: int, n_outputs: int, groups: Any, penalty_factor: Any) -> tuple[Array, dict[str, Array]]:
+        # Without `groups` a group is one column over all outputs: the natural choice for several (multinomial).
         labels = check_groups(groups, n_columns)
-        weights = check_group_factor(penalty_factor, labels) * cls._threshold(np.bincount(labels) * n_outputs)[labels]
-        return cls(
-            np.repeat(weights[:, None], n_outputs, axis=1),
-            check_limit("lower", lower, n_columns, n_outputs),
-            check_limit("upper", upper, n_columns, n_outputs),
-            labels,
-        )
+        thresholds = cls._threshold(np.bincount(labels) * n_outputs)
+        return check_group_factor(penalty_factor, labels) * thresholds[labels], {"groups": labels}
 
     @staticmethod
     def _threshold(sizes: Array) -> Array:

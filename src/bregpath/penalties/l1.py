@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bregpath._kernel import Kernel, only_for_its_class
+from bregpath._known_to_core import Kernel, only_for_its_class
 from bregpath._typing import Array, BoolArray
 from bregpath.penalties.base import AbstractPenalty
 

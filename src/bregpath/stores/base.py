@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bregpath._kernel import Kernel
+from bregpath._known_to_core import Kernel
 from bregpath._typing import Array, IntArray
 
 __all__ = [

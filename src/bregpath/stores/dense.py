@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bregpath._kernel import Kernel, only_for_its_class
+from bregpath._known_to_core import Kernel, only_for_its_class
 from bregpath._typing import Array, IntArray
 from bregpath.stores.base import AbstractBlock, AbstractStore, Scan, one_by_one, scan_columns, side_by_side
 

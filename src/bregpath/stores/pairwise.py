@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bregpath._kernel import Kernel, only_for_its_class
+from bregpath._known_to_core import Kernel, only_for_its_class
 from bregpath._typing import Array, IntArray
 from bregpath.stores.base import AbstractBlock, BlockStore, Scan
 
