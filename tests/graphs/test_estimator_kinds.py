@@ -221,12 +221,19 @@ def test_a_covariance_is_as_good_as_rows(case):
 # --- the truth, on easy data ------------------------------------------------------------------------------------------
 
 
+def assert_mostly_found(graphs, adjacency):
+    """Nine of ten graphs exactly, the others but for an edge."""
+    wrong = [np.count_nonzero(graph.adjacency_ != adjacency) // 2 for graph in graphs]
+    assert wrong.count(0) >= 0.9 * len(wrong)
+    assert max(wrong) <= 1
+
+
 @pytest.mark.parametrize("loss", ["composite", "mpf", "nodewise"])
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_ising_ring_is_found(loss, seed):
-    graph = bregpath.IsingGraph(loss).fit(ising_data(1000, seed=seed))
-    assert_array_equal(graph.adjacency_, ising_model().adjacency)
-    assert_allclose(graph.weights_, ising_model().couplings, atol=0.4)
+def test_ising_ring_is_found(loss):
+    graphs = [bregpath.IsingGraph(loss).fit(ising_data(1000, seed=seed)) for seed in range(20)]
+    assert_mostly_found(graphs, ising_model().adjacency)
+    for graph in graphs:
+        assert_allclose(graph.weights_, ising_model().couplings, atol=0.4)
 
 
 @pytest.mark.parametrize("loss", ["composite", "mpf", "nodewise"])
@@ -242,16 +249,15 @@ def test_ising_grids_are_found(loss):
     assert sum(wrong) <= 10
 
 
-@pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("options", [{}, {"couplings": "diagonal"}, {"parameters": "reduced"}, {"penalty": "l1"}])
-def test_potts_chain_is_found(options, seed):
-    graph = bregpath.PottsGraph(**options).fit(potts_data(1500, seed=seed))
-    assert_array_equal(graph.adjacency_, potts_model().adjacency)
+def test_potts_chain_is_found(options):
+    graphs = [bregpath.PottsGraph(**options).fit(potts_data(1500, seed=seed)) for seed in range(12)]
+    assert_mostly_found(graphs, potts_model().adjacency)
 
 
 @pytest.mark.parametrize("loss", ["likelihood", "composite"])
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_gaussian_chain_is_found(loss, seed):
-    graph = bregpath.GaussianGraph(loss).fit(gaussian_data(500, p=6, seed=seed))
-    assert_array_equal(graph.adjacency_, gaussian_model(6).adjacency)
-    assert_allclose(graph.weights_, gaussian_model(6).strengths, atol=0.12)
+def test_gaussian_chain_is_found(loss):
+    graphs = [bregpath.GaussianGraph(loss).fit(gaussian_data(500, p=6, seed=seed)) for seed in range(20)]
+    assert_mostly_found(graphs, gaussian_model(6).adjacency)
+    for graph in graphs:
+        assert_allclose(graph.weights_, gaussian_model(6).strengths, atol=0.12)
