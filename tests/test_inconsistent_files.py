@@ -184,7 +184,7 @@ def test_contradictions(
 
 
 def test_chunks_join(paths: dict[str, bregpath.Path], tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bregpath.flow.glbi.BLOCK_NUMBERS", 0)  # several chunks
+    monkeypatch.setattr("bregpath.flow.screened.BLOCK_NUMBERS", 0)  # several chunks
     path, file = trace("plain"), tmp_path / "path.npz"
     assert len(path.trajectory.chunks) > 2
     path.save(file)

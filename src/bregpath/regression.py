@@ -89,6 +89,7 @@ class Regression(AbstractStudy):
         coded = loss.encode(y, counts / counts.sum())
         if not (standardize is True or standardize is False or standardize == "X"):
             raise ValueError(f'`standardize` must be True, "X" or False, found {standardize!r}.')
+        options, kappa = options.with_kappa(kappa)
         return cls(
             store=store,
             y=coded,
@@ -100,7 +101,7 @@ class Regression(AbstractStudy):
             penalty=build_penalty(
                 penalty, p, loss.n_outputs, groups=groups, penalty_factor=penalty_factor, lower=lower, upper=upper
             ),
-            kappa=_validation.check_number("kappa", kappa),
+            kappa=kappa,
             fit_intercept=bool(fit_intercept),
             standardize=standardize,
             options=options,

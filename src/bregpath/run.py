@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import time
 import warnings
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from bregpath import _frames, _interrupts, _validation
 from bregpath._kernels import Steps
 from bregpath._progress import progress_bar
 from bregpath._typing import Array, IntArray
-from bregpath.flow import FLOWS, AbstractFlow
+from bregpath.flow import FLOWS, GISS, GLBI, AbstractFlow
 from bregpath.flow.integrate import AbstractTrack, Record, integrate
 from bregpath.flow.stop import Progress, Result, as_stop
 from bregpath.flow.trajectory import Trajectory
@@ -70,6 +71,13 @@ class TraceOptions:
             if not isinstance(self.flow, str) or self.flow not in FLOWS:
                 raise ValueError(f"`flow` must be one of {sorted(FLOWS)} or a class of flows, found {self.flow!r}.")
             object.__setattr__(self, "flow", FLOWS[self.flow])
+
+    def with_kappa(self, kappa: Any) -> tuple[TraceOptions, float]:
+        """The flow that goes with a kappa, and the kappa that goes with the flow: inverse scale space has none."""
+        if isinstance(kappa, numbers.Real) and np.isposinf(float(kappa)) and self.flow is GLBI:
+            return replace(self, flow=GISS), np.inf
+        kappa = np.inf if not self.flow.takes_kappa else _validation.check_number("kappa", kappa)
+        return self, kappa
 
     def times(self, t0: float) -> Array:
         """The times to report, of a path that begins at ``t0``."""

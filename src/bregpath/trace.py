@@ -65,6 +65,7 @@ def trace_path(
         Limits of the coefficients, ``lower <= 0 <= upper``; ``lower=0`` is non-negativity.
     kappa : float, default 10
         Damping. Larger is less biased and costs more; with ``standardize=True`` it is in standard deviations of y.
+        ``inf`` is ``flow="giss"``.
     step : "adaptive" or float, default "adaptive"
         Adaptive steps meet ``tol``; a number is the paper's iteration with that fixed step (in the path's own time).
     tol : float, default 0.01
@@ -73,8 +74,10 @@ def trace_path(
         Times to report; by default ``n_times`` log-spaced times from ``t0`` to ``t_ratio * t0``.
     t_ratio : float, default 100
     n_times : int, default 100
-    flow : {"glbi"} or class, default "glbi"
-        The dynamics; an `AbstractFlow` of your own is taken as well.
+    flow : {"glbi", "giss"} or class, default "glbi"
+        The dynamics. "giss" is the limit of infinite kappa, inverse scale space: coefficients are unpenalised fits with
+        given signs, constant between the exact times at which one enters or leaves (penalty "l1" only; kappa, step and
+        tol have no meaning). An `AbstractFlow` of your own is taken as well.
     sample_weight : array-like of shape (n,), optional
         Weight k equals k copies of a row, weight 0 its absence.
     offset : array-like of shape (n,) or (n, q), optional

@@ -32,7 +32,7 @@ INTEGERS = {"indices": np.int32, **dict.fromkeys(("groups", "indptr", "nodes", "
 
 def supports(system: System) -> bool:
     """Whether the compiled core knows penalty and block, and the loss; one that says nothing is called back."""
-    if system.cache is not None:
+    if "stepper" in system.cache:
         return True
     problem, penalty, block = system.problem, system.penalty.kernel(), system.block.kernel()
     if penalty is None or block is None or not problem.store.has_intercepts or problem.loss.has_domain:
@@ -74,9 +74,9 @@ def values(system: System, alpha: Array, beta: Array) -> Array:
 
 def _stepper(system: System) -> Any:
     """The compiled stepper of a system, made once."""
-    if system.cache is None:
-        object.__setattr__(system, "cache", _make_stepper(system))
-    return system.cache
+    if "stepper" not in system.cache:
+        system.cache["stepper"] = _make_stepper(system)
+    return system.cache["stepper"]
 
 
 def _make_stepper(system: System) -> Any:

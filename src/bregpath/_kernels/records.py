@@ -50,7 +50,7 @@ class System:
     penalty: AbstractPenalty  # on the working columns
     step: float | None  # fixed step, or None for adaptive ones
     tol: float
-    cache: Any = None  # what the compiled core made of it
+    cache: dict[str, Any] = field(default_factory=dict)  # what kernels made of it, by their names
 
     @property
     def has_linear_stages(self) -> bool:
@@ -93,10 +93,9 @@ class Memory:
     frozen: Array = field(default_factory=lambda: np.zeros((0, 0)))  # predictor at which the curvature is frozen ...
     frozen_t: float = 0.0  # ... and its time; nothing without linear stages
 
-    def grow(self, n_columns: int) -> Memory:
-        """The same for more working columns."""
-        new = np.zeros((n_columns - len(self.direction), *self.direction.shape[1:]))
-        return replace(self, direction=np.concatenate([self.direction, new]))
+    def grow(self, z: Array) -> Memory:
+        """The same for more working columns, with dual variables ``z``."""
+        return replace(self, direction=np.concatenate([self.direction, np.zeros_like(z)]))
 
 
 @dataclass(frozen=True)

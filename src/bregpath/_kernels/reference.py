@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
 
@@ -39,7 +40,7 @@ from bregpath._kernels.records import (
 from bregpath._typing import Array, BoolArray
 from bregpath.penalties import AbstractPenalty
 
-__all__ = ["NOISE", "advance", "begin", "curvature_on", "values"]
+__all__ = ["NOISE", "Step", "advance", "begin", "curvature_on", "values", "walk"]
 
 SAFETY = 0.8  # of the step that the error estimate allows
 RATE_MARGIN = 1.15  # of the power iteration, which approaches the largest curvature from below
@@ -58,7 +59,13 @@ INSIDE = (0.25, 0.5, 0.75)  # of a step: where a loss that is not finite everywh
 
 def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps: int) -> Steps:
     """Steps from ``knot`` until one reaches ``until`` or ``max_steps`` are done."""
-    take_step = _fixed_step if system.step is not None else _adaptive_step
+    return walk(system, _fixed_step if system.step is not None else _adaptive_step, knot, memory, until, max_steps)
+
+
+def walk(
+    system: System, take_step: Callable[..., Step], knot: Knot, memory: Any, until: float, max_steps: int
+) -> Steps:
+    """A block of steps of any kind; ``take_step(system, knot, memory)`` is one of them."""
     path, interrupted = [(knot, memory, 0.0)], False
     while len(path) <= max_steps and path[-1][0].t < until:
         try:
@@ -74,7 +81,7 @@ def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps:
     return Steps(system.columns, **arrays, reach=reach, memory=lambda k: path[k][1], interrupted=interrupted)
 
 
-Step = tuple[Knot, Memory, float]  # its end, what is remembered there, and the longest step that was tried
+Step = tuple[Knot, Any, float]  # its end, what is remembered there, and the longest step that was tried
 
 
 def _fixed_step(system: System, knot: Knot, memory: Memory) -> Step:

@@ -24,8 +24,8 @@ __all__ = ["AbstractBregmanEstimator"]
 
 # Constructor arguments that go to trace_path as they are.
 _TRACE_OPTIONS = (
-    "penalty", "groups", "penalty_factor", "lower", "upper", "kappa", "step", "tol", "t_ratio", "n_times",
-    "fit_intercept", "standardize", "saturation", "screening",
+    "penalty", "groups", "penalty_factor", "lower", "upper", "kappa", "flow", "step", "tol", "t_ratio",
+    "n_times", "fit_intercept", "standardize", "saturation", "screening",
 )  # fmt: skip
 
 
@@ -46,7 +46,7 @@ class AbstractBregmanEstimator(BaseEstimator):
         Folds, as in `cross_validate`. A number larger than the data allow (rows; rows of the smallest class
         for a classifier) is lowered with a warning. Where not even two folds of two rows (two of each class)
         are possible, BIC chooses, with a warning.
-    penalty, groups, penalty_factor, lower, upper, kappa, step, tol, t_ratio, n_times, fit_intercept, standardize, saturation, screening
+    penalty, groups, penalty_factor, lower, upper, kappa, flow, step, tol, t_ratio, n_times, fit_intercept, standardize, saturation, screening
         As in `trace_path`.
     scoring : str or callable, or several, optional
         What cross-validation measures; the deviance by default. The first of several chooses. See `cross_validate`.
@@ -96,6 +96,7 @@ class AbstractBregmanEstimator(BaseEstimator):
         lower: Any = None,
         upper: Any = None,
         kappa: float = 10.0,
+        flow: Any = "glbi",
         step: float | str = "adaptive",
         tol: float = 0.01,
         t_ratio: float = 100.0,
@@ -118,6 +119,7 @@ class AbstractBregmanEstimator(BaseEstimator):
         self.lower = lower
         self.upper = upper
         self.kappa = kappa
+        self.flow = flow
         self.step = step
         self.tol = tol
         self.t_ratio = t_ratio

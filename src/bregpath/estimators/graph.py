@@ -42,6 +42,7 @@ class GraphParameters(BaseEstimator):
     mask: Any = None
     edge_weights: Any = None
     kappa: float = 10.0
+    flow: Any = "glbi"
     step: float | str = "adaptive"
     tol: float = 0.05
     t: Any = None
@@ -79,6 +80,8 @@ class AbstractGraph(GraphParameters):
         Relative thresholds of the edges: 0 is never penalised, ``inf`` never enters.
     kappa : float, default 10
         Damping. Larger is less biased and costs more.
+    flow : {"glbi", "giss"} or class, default "glbi"
+        The dynamics; "giss" is its limit for infinite kappa (not for groups of parameters).
     step : "adaptive" or float, default "adaptive"
         Adaptive steps meet ``tol``; a number is the paper's iteration with that fixed step.
     tol : float, default 0.05
@@ -140,14 +143,14 @@ class AbstractGraph(GraphParameters):
     def _prepare(self, X: Any, w: Any) -> GraphStudy:
         """All that is checked before a path is traced."""
         layout, rows, weights = self._read(X, w)
-        names = ("step", "tol", "t", "t_ratio", "n_times", "saturation", "screening", "progress")
+        names = ("step", "tol", "t", "t_ratio", "n_times", "saturation", "screening", "progress", "flow")
         options = {name: getattr(self, name) for name in names}
         if self.max_sparsity is not None:
             level, p = _validation.check_number("max_sparsity", self.max_sparsity), layout.n_nodes
             options["stop"] = StopAtSparsity(layout, int(level * p * (p - 1) / 2 + 1e-9))
-        kappa = _validation.check_number("kappa", self.kappa)
+        traced, kappa = TraceOptions(**options).with_kappa(self.kappa)
         thresholds = edge_thresholds(layout.n_nodes, self.edge_weights, self.mask)
-        return GraphStudy(layout, rows, weights, thresholds, kappa, TraceOptions(**options))
+        return GraphStudy(layout, rows, weights, thresholds, kappa, traced)
 
     # --- fitting ---------------------------------------------------------------------------------------------
 

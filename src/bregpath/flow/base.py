@@ -63,6 +63,7 @@ class AbstractFlow(ABC):
     """
 
     name: ClassVar[str]
+    takes_kappa: ClassVar[bool] = True  # or has none, being a limit
     reading: AbstractReading  # what lies between two knots
 
     def __init__(self, problem: Problem, step: float | None, tol: float, screening: bool = True) -> None:

@@ -13,7 +13,7 @@ from bregpath._kernels import cubic
 from bregpath._typing import Array, BoolArray, IntArray
 from bregpath.penalties import AbstractPenalty
 
-__all__ = ["READINGS", "AbstractReading", "Chunk", "CubicOfDual", "Event", "LineOfDual"]
+__all__ = ["READINGS", "AbstractReading", "Chunk", "CubicOfDual", "Event", "LineOfDual", "StepOfPrimal"]
 
 VISIBLE = 1e-7  # of the loss: a fall or rise that counts
 BISECTIONS = 40
@@ -167,7 +167,30 @@ class CubicOfDual(LineOfDual):
         return out
 
 
-READINGS: dict[int, type[AbstractReading]] = {cls.degree: cls for cls in (LineOfDual, CubicOfDual)}
+class StepOfPrimal(AbstractReading):
+    """Coefficients that are constant between two knots, at each of which ``z`` holds them and their subgradient.
+
+    Those of a knot hold from the one before, excluded, to its own time, included: at its entry time a column is still
+    zero, as it is where coefficients are continuous.
+    """
+
+    degree = 0
+
+    def at_knots(self, columns: IntArray, z: Array) -> Array:
+        return self.penalty.take(columns).primal(z, 1.0)
+
+    def active(self, columns: IntArray, z: Array) -> BoolArray:
+        return self.penalty.take(columns).active(z)
+
+    def between(self, chunk: Chunk, columns: IntArray, times: Array) -> tuple[Array, Array]:
+        row = np.minimum(np.searchsorted(chunk.t, times), len(chunk.t) - 1)
+        return chunk.alpha[row], self.at_knots(columns, chunk.z[row])
+
+    def locate(self, events: list[Event], order: IntArray) -> Array:
+        return np.array([e.chunk.t[e.row] for e in events])
+
+
+READINGS: dict[int, type[AbstractReading]] = {cls.degree: cls for cls in (StepOfPrimal, LineOfDual, CubicOfDual)}
 
 
 def _first_below_zero(distance: Callable[[Array], Array], size: int) -> Array:

@@ -1,0 +1,181 @@
+"""What flows have in common that work on few columns and prove that the others stay where they are."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bregpath import _kernels
+from bregpath._kernels import Knot, StepError, Steps, System
+from bregpath._typing import Array, IntArray
+from bregpath.flow.base import AbstractFlow, Costs, State
+from bregpath.flow.screening import begin_dual
+from bregpath.flow.working_set import WorkingSet
+from bregpath.problem import Problem, null_model
+
+__all__ = ["ScreenedFlow", "first_entry"]
+
+BLOCK_STEPS = 16
+BLOCK_NUMBERS = 2**18  # of each kind, in a block of many steps
+ROW_NUMBERS = 2**24  # of R, in a block of few
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """The working columns, ready for kernels."""
+
+    working: WorkingSet
+    system: System
+
+    def copy(self) -> Workplace:
+        """The same with a stepper of its own: the compiled one has room for one path."""
+        return Workplace(self.working, replace(self.system, cache={}))
+
+
+class ScreenedFlow(AbstractFlow):
+    """A flow that steps on working columns.
+
+    `begin` and `steps_of` are its own; ``z`` and R of a knot must be the integrals of its slopes and residuals wherever
+    a column is at zero, which is all that the proofs need to know of it.
+    """
+
+    may_gram: ClassVar[bool] = True  # whether its kernels know the Gram matrix of the columns
+
+    @abstractmethod
+    def begin(self, system: System, knot: Knot) -> Any:
+        """What the stepping method remembers at the first entry time; its ``grow(z)`` takes in more columns."""
+
+    @abstractmethod
+    def steps_of(
+        self, system: System, knot: Knot, memory: Any, until: float, max_steps: int, keep_rows: bool
+    ) -> Steps:
+        """A block of steps of the working columns; ``keep_rows`` keeps R at every knot."""
+
+    @property
+    @abstractmethod
+    def mirror_scale(self) -> float:
+        """The coefficient of a free column over its dual variable."""
+
+    def start(self, t: float | None = None) -> State:
+        """The state at the first entry time ``t0``, before which nothing happens; or at a time ``t`` before it."""
+        problem = self.problem
+        alpha, beta, eta = null_model(problem)
+        limits = problem.penalty.lower, problem.penalty.upper
+        outside = np.flatnonzero(np.any(beta != np.clip(beta, *limits), axis=1))
+        if len(outside):
+            raise ValueError(
+                f"The unpenalised optimum of column {outside[0]} (`penalty_factor` 0) lies outside its `lower` and "
+                "`upper` limits; penalise the column or drop its limits."
+            )
+        residual = problem.residual(eta)
+        slope = -problem.store.products(residual[None])[0]
+        begin = first_entry(problem, slope) if t is None else t
+        at_rest = np.isinf(begin)
+        past = 1.0 if at_rest else begin  # with constant slopes; any time will do where nothing ever moves
+        free = problem.penalty.free[:, None]
+        # Just below the threshold at t0: on which side rounding would put it must not decide the first step.
+        z = np.where(free, beta / self.mirror_scale, past * (1 - 1e-14) * slope)
+        near = np.any(problem.penalty.entry(1.2 * z) < 0, axis=1)
+        working = WorkingSet(problem, np.flatnonzero(problem.penalty.close(near)), self.screening, self.may_gram)
+        if not working.is_whole and not at_rest:
+            working.dual = begin_dual(problem, past * residual, residual, (past * slope, slope))
+        W, value = working.columns, problem.value(eta)
+        knot = Knot(
+            t=begin,
+            alpha=alpha,
+            alpha_slope=problem.alpha_slope(residual) if self.takes_kappa else np.zeros_like(alpha),
+            z=z[W],
+            slope=slope[W],
+            R=past * residual,
+            residual=residual,
+            value=value,
+        )
+        system = self._assemble(working)
+        return State(knot, W, value, None if at_rest else self.begin(system, knot), Workplace(working, system))
+
+    def advance(self, state: State, until: float, is_watched: bool = False) -> tuple[State, Steps]:
+        """A block of steps, proved not to miss an entry."""
+        knot, memory, place = state.knot, state.memory, self._workplace(state)
+        working, system = place.working.copy(), place.system
+        while True:
+            # Where nothing is checked after a block, blocks may be longer.
+            whole = working.is_whole
+            # R is kept at every step of a screened block: fewer steps where it is large.
+            max_steps = BLOCK_STEPS if whole else int(np.clip(ROW_NUMBERS // knot.R.size, 2, BLOCK_STEPS))
+            if whole and not is_watched:
+                max_steps = int(np.clip(BLOCK_NUMBERS // knot.z.size, BLOCK_STEPS, 512))
+            steps = self.steps_of(system, knot, memory, until, max_steps, keep_rows=not whole)
+            certificate = working.certify(steps)
+            steps = steps.first(certificate.certain)
+            knot, memory = steps.end()
+            if len(certificate.columns):
+                working.grow(certificate)
+                knot, memory = knot.grow(certificate.z, certificate.slope), memory.grow(certificate.z)
+                system = self._assemble(working)
+            if certificate.certain:
+                lowest = self._lowest(state, steps)
+                return State(knot, working.columns, lowest, memory, Workplace(working, system)), steps
+            if steps.interrupted:
+                raise KeyboardInterrupt
+
+    def values(self, state: State, alpha: Array, columns: IntArray, beta: Array) -> Array:
+        inside = np.zeros((len(alpha), *state.knot.z.shape))
+        sorter = np.argsort(state.columns)
+        inside[:, sorter[np.searchsorted(state.columns, columns, sorter=sorter)]] = beta
+        return _kernels.values(self._workplace(state).system, alpha, inside)
+
+    def costs(self, state: State) -> Costs:
+        working, memory = self._workplace(state).working, state.memory
+        if memory is None:
+            return super().costs(state)
+        dual = working.dual
+        products = memory.products + (dual.products if dual else 0)
+        return Costs(memory.gradients, products, dual.refreshes if dual else 0, len(state.columns))
+
+    def _lowest(self, state: State, steps: Steps) -> float:
+        """Lowest loss so far. A rise that rounding explains is allowed to a step, but not that many of them add up."""
+        lowest = min(state.lowest, float(np.min(steps.value)))
+        if self.step is None and steps.value[-1] > lowest + 2 * _kernels.NOISE * (abs(lowest) + 1e-3):
+            raise StepError(f"the loss rises at t={steps.t[0]:g}")
+        return lowest
+
+    def _workplace(self, state: State) -> Workplace:
+        """Where the state was left, or the same made anew for one that comes from elsewhere."""
+        if state.workplace is not None:
+            return state.workplace  # type: ignore[no-any-return]
+        working, knot = WorkingSet(self.problem, state.columns, self.screening, self.may_gram), state.knot
+        if not working.is_whole:
+            working.dual = begin_dual(self.problem, knot.R, knot.residual)
+        place = Workplace(working, self._assemble(working))
+        object.__setattr__(state, "workplace", place)
+        return place
+
+    def _assemble(self, working: WorkingSet) -> System:
+        problem = self.problem
+        return System(problem, working.columns, working.block, working.penalty, self.step, self.step_tolerance)
+
+    @property
+    def step_tolerance(self) -> float:
+        """Error of the coefficients that a single step may make."""
+        return self.tol
+
+
+def first_entry(problem: Problem, slope: Array) -> float:
+    """Time ``t0`` at which ``t * slope`` first reaches a threshold; ``inf`` when it never does."""
+    penalty = problem.penalty
+    free = penalty.weights == 0
+    largest = float(np.max(np.abs(slope), initial=0.0))
+    noise = 1e-13 * problem.loss.response_size(problem.y, problem.w)
+    if largest <= noise:  # so small a slope is rounding, unless the columns are as small
+        noise *= float(np.max(problem.scan.size, initial=0.0))
+        if largest <= noise:
+            return np.inf
+    moving = np.where(free, 0.0, slope / largest)
+    # Each threshold is a norm, so its distance is linear in t along a ray: one evaluation tells the time.
+    with np.errstate(divide="ignore", invalid="ignore"):  # inf - inf of excluded columns
+        gain = penalty.weights - penalty.entry(moving)
+        times = np.where(free | ~np.isfinite(penalty.weights), np.inf, penalty.weights / gain / largest)
+    return float(np.min(times, initial=np.inf))
