@@ -12,6 +12,7 @@ namespace nb = nanobind;
 
 void bind_gibbs(nb::module_& m);                                      // gibbs.cpp
 void bind_stepper(nb::module_& m, const bregpath::Kernels* kernels);  // stepper_binding.cpp
+void bind_inverse_scale_space(nb::module_& m, const bregpath::Kernels* kernels);  // inverse_scale_space.cpp
 
 namespace {
 
@@ -61,4 +62,5 @@ NB_MODULE(_core, m) {
     m.def("isa", [kernels] { return kernels->isa; }, "Instruction set in use: 'base', 'v3' or 'v4'.");
     bind_gibbs(m);
     bind_stepper(m, kernels);
+    bind_inverse_scale_space(m, kernels);
 }

@@ -206,6 +206,7 @@ def _assemble(header: dict[str, Any], arrays: dict[str, Array], layout: Abstract
     n_alpha, q = len(arrays["alpha_null"]), arrays["beta_null"].shape[1]
     degree, result, encoder = header["degree"], header["result"], header["encoder"]
     require(degree in READINGS and isinstance(degree, int), f"`degree`={degree!r}")
+    require(np.isinf(arrays["kappa"]) == (degree == 0), f"`kappa`={arrays['kappa']} with `degree`={degree}")
     require(result in Result.__members__, f"`result`={result!r}")
     require(((arrays["events"][:, 3] | 1) == 1).all() and np.isin(arrays["located"][:, 2], (0, 1)).all(), "odd events")
     if encoder is not None:

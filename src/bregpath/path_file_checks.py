@@ -29,7 +29,7 @@ _ARRAYS = {
 _SOMETIMES = {
     "groups": ("i", 1), "center": ("f", 1), "scale": ("f", 1), "y_unit": ("f", 0), "shift": ("f", 1), "mean": ("f", 1)
 }  # fmt: skip
-_MAY_BE_INFINITE = ("weights", "lower", "upper")
+_MAY_BE_INFINITE = ("weights", "lower", "upper", "kappa")
 
 
 def check_arrays(arrays: Mapping[str, Array], extra: set[str]) -> None:
@@ -177,7 +177,7 @@ def _check_knots(path: Path, order: Array) -> None:
     travelled = chunks[0].t[0] * chunks[0].slope[0][~free]  # at constant speed
     on_time = np.allclose(chunks[0].z[0][~free], travelled, rtol=1e-9, atol=1e-12)
     require(on_time, "a first knot that was not reached in its time")
-    start = trajectory.penalty.take(first).primal(chunks[0].z[0], trajectory.kappa)
+    start = trajectory.reading.at_knots(first, chunks[0].z[0])
     require(np.array_equal(start[free], trajectory.beta_null[first][free]), "free columns that start elsewhere")
 
 

@@ -31,6 +31,8 @@ __all__ = ["SATURATION", "Assembled", "Track", "TraceOptions", "run"]
 SATURATION = 0.999
 # Below it rounding hides the share of the error that is allowed to a step at the start, where coefficients are small.
 MIN_TOL = 1e-7
+# Share of t after which a jump is seen.
+JUST_AFTER = 1e-9
 # A path that stalls before t has grown by this share has not begun.
 MIN_START = 1e-6
 
@@ -158,15 +160,16 @@ class Track(AbstractTrack):
         limit = share if share is not None and self.problem.loss.can_saturate else np.inf
         saturated = np.flatnonzero(ratio[1:] >= limit) + 1
         last = int(saturated[0]) if len(saturated) else len(steps)
-        stop, read = self.stop, partial(self._read_knot, steps)
+        stop, read, onset = self.stop, partial(self._read_knot, steps), record.trajectory.reading.onset(steps.t)
         for k in range(1, last + 1) if stop is not None else ():
-            progress = Progress(float(steps.t[k]) / self.unit, int(n_active[k]), float(ratio[k]), partial(read, k))
+            progress = Progress(float(onset[k]) / self.unit, int(n_active[k]), float(ratio[k]), partial(read, k))
             if stop is not None and stop(progress):
                 if getattr(stop, "overshoots", False):
                     low, high = float(steps.t[k - 1]), float(steps.t[k])
                     return Result.STOPPED, self._last_allowed(record.trajectory, stop, low, high, ratio[k])
-                return Result.STOPPED, float(steps.t[k])
-        return (Result.SATURATED, float(steps.t[last])) if len(saturated) else None
+                return Result.STOPPED, float(min(steps.t[k], onset[k] * (1 + JUST_AFTER)))
+        # A model that jumps to an unpenalised fit of everything is not part of the path.
+        return (Result.SATURATED, float(onset[last])) if len(saturated) else None
 
     def _last_allowed(
         self, trajectory: Trajectory, stop: Callable[[Progress], bool], low: float, high: float, ratio: float

@@ -6,9 +6,14 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from types import ModuleType
 
-from bregpath._kernels import reference
+import numpy as np
+
+from bregpath._kernels import inverse_scale_space, reference
+from bregpath._kernels.inverse_scale_space import Position
+from bregpath._kernels.inverse_scale_space import begin as begin_events
 from bregpath._kernels.records import BoundaryError, Knot, Memory, StepError, Steps, System, UnstableStepError, cubic
 from bregpath._kernels.reference import NOISE, begin
 from bregpath._typing import Array
@@ -22,11 +27,14 @@ __all__ = [
     "Steps",
     "System",
     "UnstableStepError",
+    "Position",
     "advance",
     "begin",
+    "begin_events",
     "cubic",
     "has_compiled",
     "implementation",
+    "next_events",
     "values",
 ]
 
@@ -61,6 +69,22 @@ def values(system: System, alpha: Array, beta: Array) -> Array:
     if _compiled is not None and _compiled.supports(system):
         return _compiled.values(system, alpha, beta)
     return reference.values(system, alpha, beta)
+
+
+def next_events(
+    system: System, knot: Knot, memory: Position, until: float, limit: float, max_steps: int
+) -> Steps:
+    """A block of the events of inverse scale space, by the fastest kernels that know the system."""
+    if _compiled is not None:
+        from bregpath._kernels import compiled_events
+
+        if compiled_events.supports(system):
+            steps = compiled_events.advance(system, knot, memory, until, limit, max_steps)
+            if steps is not None:
+                return steps
+            block = system.block.columns(np.arange(len(system.columns)))  # the rows behind the Gram matrix
+            system = system.cache.setdefault("rows", replace(system, block=block, cache={}))
+    return inverse_scale_space.advance(system, knot, memory, until, limit, max_steps)
 
 
 def implementation() -> str:

@@ -14,7 +14,7 @@ from bregpath._known_to_core import Kernel
 from bregpath._typing import Array
 from bregpath.problem import Problem
 
-__all__ = ["advance", "isa", "supports", "values"]
+__all__ = ["advance", "isa", "supports", "typed", "values"]
 
 isa = _core.isa
 # Of the stepping method, by their names in the modules that explain them.
@@ -87,9 +87,9 @@ def _make_stepper(system: System) -> Any:
     if problem.offset.any():
         data["offset"] = _floats(problem.offset)
     return _core.Stepper(
-        loss=_typed(problem.loss.kernel() or _called_back(problem)),
-        penalty=_typed(penalty),
-        block=_typed(block),
+        loss=typed(problem.loss.kernel() or _called_back(problem)),
+        penalty=typed(penalty),
+        block=typed(block),
         data=data,
         settings={
             "kappa": problem.kappa,
@@ -117,7 +117,7 @@ def _called_back(problem: Problem) -> Kernel:
     return Kernel("user", {"evaluate": evaluate, "curvature": curvature})
 
 
-def _typed(kernel: Kernel) -> Kernel:
+def typed(kernel: Kernel) -> Kernel:
     """The same with arrays of the types and orders that the core takes."""
     numbers = dict(kernel.numbers)
     for name, value in numbers.items():

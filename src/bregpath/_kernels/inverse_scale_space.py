@@ -61,9 +61,13 @@ def begin(system: System, knot: Knot, scale: float) -> Position:
     return Position(rho, beta, scale, floor + NOTHING_LEFT * (knot.value - floor))
 
 
-def advance(system: System, knot: Knot, memory: Position, until: float, max_steps: int) -> Steps:
-    """From event to event, until one is at or beyond ``until`` or ``max_steps`` are done."""
-    return walk(system, partial(_to_next_event, until), knot, memory, until, max_steps)
+def advance(system: System, knot: Knot, memory: Position, until: float, limit: float, max_steps: int) -> Steps:
+    """From event to event, until one is at or beyond ``until`` or ``max_steps`` are done.
+
+    A step ends at the ``limit`` if the next event is beyond it, or at ``until`` if there is none.
+    """
+    until = min(until, limit)
+    return walk(system, partial(_to_next_event, until, limit), knot, memory, until, max_steps)
 
 
 def thresholds(penalty: AbstractPenalty) -> tuple[Array, Array]:
@@ -72,37 +76,35 @@ def thresholds(penalty: AbstractPenalty) -> tuple[Array, Array]:
     return np.where(penalty.lower < 0, -weights, -np.inf), np.where(penalty.upper > 0, weights, np.inf)
 
 
-def _to_next_event(until: float, system: System, knot: Knot, memory: Position) -> Step:
+def _to_next_event(until: float, limit: float, system: System, knot: Knot, memory: Position) -> Step:
     penalty, t = system.penalty, knot.t
     low, high = thresholds(penalty)
-    best = Optimum(knot.alpha, memory.beta, knot.residual, knot.slope, knot.value)
-    rho, R = memory.rho, knot.R
+    alpha, beta, rho, R = knot.alpha, memory.beta, memory.rho, knot.R
     while True:
         bounds = _bounds(penalty, rho, low, high)
-        best = _newton(system, memory).minimise(best, *bounds)
+        best = _newton(system, memory).minimise(alpha, beta, *bounds)
+        alpha, beta = best.alpha, best.beta
         memory = replace(
             memory,
             gradients=memory.gradients + best.gradients,
-            products=memory.products + 2 * len(rho) * (1 + best.gradients),
+            products=memory.products + 2 * len(rho) * best.gradients,
         )
         slope = _moves(best, *bounds, NOISE * memory.scale)
         arrival = _arrivals(rho, slope, low, high)
         wait = float(np.min(arrival, initial=np.inf))
-        at_event = np.isfinite(wait)
+        at_event = np.isfinite(wait) and t + wait <= limit
         if not at_event:
-            if not np.isfinite(until):
+            wait = (limit if np.isfinite(limit) else until) - t
+            if not np.isfinite(wait):
                 raise StepError("nothing will ever happen")
-            wait = until - t
         rho, R = rho + wait * slope, R + wait * best.residual
         if at_event:
             rho = _settle(rho, arrival <= wait + TIE * t, low, high)
         t += wait
         if t > knot.t * (1 + TIE):
             break
-    after = Knot(
-        t, best.alpha, np.zeros_like(best.alpha), rho + best.beta, best.slope, R, best.residual, best.value
-    )
-    return after, replace(memory, rho=rho, beta=best.beta), 0.0
+    after = Knot(t, alpha, np.zeros_like(alpha), rho + beta, best.slope, R, best.residual, best.value)
+    return after, replace(memory, rho=rho, beta=beta), 0.0
 
 
 def _bounds(penalty: AbstractPenalty, rho: Array, low: Array, high: Array) -> tuple[Array, Array]:

@@ -115,7 +115,7 @@ class Steps:
     residual: Array
     value: Array
     reach: Array  # longest step that was tried from the knot before
-    memory: Callable[[int], Memory]  # at a knot
+    memory: Callable[[int], Any]  # what the method remembers at a knot
     interrupted: bool = False  # Ctrl-C ended the block: what it had is kept, and whoever records it raises
 
     def __len__(self) -> int:
@@ -128,7 +128,7 @@ class Steps:
             return self
         return replace(self, **{name: getattr(self, name)[: n + 1] for name in (*_KNOT, "reach")})
 
-    def end(self) -> tuple[Knot, Memory]:
+    def end(self) -> tuple[Knot, Any]:
         """The last knot."""
         row = {name: getattr(self, name)[-1] for name in _KNOT}
         return Knot(**{name: x.item() if np.ndim(x) == 0 else x for name, x in row.items()}), self.memory(len(self))

@@ -68,10 +68,10 @@ class RestrictedNewton:
         self.hessian: Array = np.zeros((0, 0))
         self.factor: tuple[Array, bool] | None = None
 
-    def minimise(self, start: Optimum, lower: Array, upper: Array) -> Optimum:
+    def minimise(self, alpha: Array, beta: Array, lower: Array, upper: Array) -> Optimum:
         """The optimum from a point inside the bounds ``(m, c)``."""
-        eta = self.problem.predictor(self.block, start.alpha, start.beta)
-        now = _Trial(start.alpha, start.beta.ravel().copy(), eta, start.residual, start.slope.ravel(), start.value)
+        eta = self.problem.predictor(self.block, alpha, beta)
+        now = self._at(alpha, beta.ravel(), eta, self.problem.value(eta))
         low, high = lower.ravel(), upper.ravel()
         self._set_members(np.flatnonzero((low < now.beta) & (now.beta < high)), eta)
         budget, tied = [MAX_STEPS], TIED
@@ -87,7 +87,7 @@ class RestrictedNewton:
             new = np.flatnonzero(pull >= (1 - tied) * strongest)[: None if tied else 1]
             self._set_members(np.append(self.members, new), now.eta)
             tied = TIED if len(new) == 1 or self._all_leave(now, new) else 0.0
-        shape, used = start.beta.shape, MAX_STEPS - budget[0]
+        shape, used = beta.shape, 1 + MAX_STEPS - budget[0]
         return Optimum(now.alpha, now.beta.reshape(shape), now.residual, now.slope.reshape(shape), now.value, used)
 
     def _all_leave(self, now: _Trial, new: IntArray) -> bool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bregpath._kernels import Knot, Steps, System, inverse_scale_space
-from bregpath._kernels.inverse_scale_space import Position
+from bregpath import _kernels
+from bregpath._kernels import Knot, Position, Steps, System
 from bregpath.flow.reading import StepOfPrimal
 from bregpath.flow.screened import ScreenedFlow
 from bregpath.penalties import L1Penalty
@@ -13,13 +13,14 @@ from bregpath.problem import Problem
 
 __all__ = ["GISS"]
 
+HORIZON = 1.15  # of t, to which a block of steps on some of the columns goes
+
 
 class GISS(ScreenedFlow):
     """The generalised inverse scale space path: coefficients jump from optimum to optimum, at exact times."""
 
     name = "giss"
     takes_kappa = False
-    may_gram = False
 
     def __init__(self, problem: Problem, step: float | None, tol: float, screening: bool = True) -> None:
         if step is not None:
@@ -37,12 +38,14 @@ class GISS(ScreenedFlow):
 
     def begin(self, system: System, knot: Knot) -> Position:
         largest = float(np.max(np.abs(np.where(system.penalty.weights > 0, knot.slope, 0.0))))
-        return inverse_scale_space.begin(system, knot, largest)
+        return _kernels.begin_events(system, knot, largest)
 
     def steps_of(
         self, system: System, knot: Knot, memory: Position, until: float, max_steps: int, keep_rows: bool
     ) -> Steps:
-        return inverse_scale_space.advance(system, knot, memory, until, max_steps)
+        # Not far ahead on few columns only: others would have entered, and nothing could be proved of most.
+        limit = HORIZON * knot.t if keep_rows else np.inf
+        return _kernels.next_events(system, knot, memory, until, limit, max_steps)
 
     @property
     def mirror_scale(self) -> float:

@@ -68,6 +68,10 @@ class AbstractReading(ABC):
     def between(self, chunk: Chunk, columns: IntArray, times: Array) -> tuple[Array, Array]:
         """Unpenalised parameters (T, a) and coefficients (T, c, q) at times inside a chunk."""
 
+    def onset(self, t: Array) -> Array:
+        """From when on each of some consecutive knots holds."""
+        return t
+
     @abstractmethod
     def locate(self, events: list[Event], order: IntArray) -> Array:
         """The exact times of some events of different columns, those of a trajectory's ``order``."""
@@ -185,6 +189,9 @@ class StepOfPrimal(AbstractReading):
     def between(self, chunk: Chunk, columns: IntArray, times: Array) -> tuple[Array, Array]:
         row = np.minimum(np.searchsorted(chunk.t, times), len(chunk.t) - 1)
         return chunk.alpha[row], self.at_knots(columns, chunk.z[row])
+
+    def onset(self, t: Array) -> Array:
+        return np.concatenate([t[:1], t[:-1]])
 
     def locate(self, events: list[Event], order: IntArray) -> Array:
         return np.array([e.chunk.t[e.row] for e in events])

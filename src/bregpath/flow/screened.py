@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -42,8 +42,6 @@ class ScreenedFlow(AbstractFlow):
     a column is at zero, which is all that the proofs need to know of it.
     """
 
-    may_gram: ClassVar[bool] = True  # whether its kernels know the Gram matrix of the columns
-
     @abstractmethod
     def begin(self, system: System, knot: Knot) -> Any:
         """What the stepping method remembers at the first entry time; its ``grow(z)`` takes in more columns."""
@@ -79,7 +77,7 @@ class ScreenedFlow(AbstractFlow):
         # Just below the threshold at t0: on which side rounding would put it must not decide the first step.
         z = np.where(free, beta / self.mirror_scale, past * (1 - 1e-14) * slope)
         near = np.any(problem.penalty.entry(1.2 * z) < 0, axis=1)
-        working = WorkingSet(problem, np.flatnonzero(problem.penalty.close(near)), self.screening, self.may_gram)
+        working = WorkingSet(problem, np.flatnonzero(problem.penalty.close(near)), self.screening)
         if not working.is_whole and not at_rest:
             working.dual = begin_dual(problem, past * residual, residual, (past * slope, slope))
         W, value = working.columns, problem.value(eta)
@@ -146,7 +144,7 @@ class ScreenedFlow(AbstractFlow):
         """Where the state was left, or the same made anew for one that comes from elsewhere."""
         if state.workplace is not None:
             return state.workplace  # type: ignore[no-any-return]
-        working, knot = WorkingSet(self.problem, state.columns, self.screening, self.may_gram), state.knot
+        working, knot = WorkingSet(self.problem, state.columns, self.screening), state.knot
         if not working.is_whole:
             working.dual = begin_dual(self.problem, knot.R, knot.residual)
         place = Workplace(working, self._assemble(working))

@@ -25,10 +25,10 @@ class WorkingSet:
     them, so that a shallow copy is a working set of its own.
     """
 
-    def __init__(self, problem: Problem, start: IntArray, screening: bool, may_gram: bool = True) -> None:
+    def __init__(self, problem: Problem, start: IntArray, screening: bool) -> None:
         self.problem = problem
         p = problem.store.shape[1]
-        can_gram = may_gram and _kernels.has_compiled()  # the reference does without
+        can_gram = _kernels.has_compiled()  # the reference does without
         # With the Gram matrix of all columns the rows are not needed again.
         whole_gram = can_gram and GramBlock.pays_whole(problem)
         whole = whole_gram or not screening or problem.store.is_small

@@ -1,0 +1,353 @@
+// Inverse scale space for squared loss, from event to event: the compiled twin of bregpath/_kernels/restricted.py and
+// inverse_scale_space.py, which explain it. With the Gram matrix E of the columns a Newton step is exact, and the Cholesky
+// factor of the members is updated instead of made anew.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "arguments.hpp"
+#include "compact_gram.hpp"
+
+namespace {
+
+using namespace bregpath;
+
+const Kernels* kernels = nullptr;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+struct Singular {};  // columns depend on each other: the reference knows what to do
+struct Stalled {};
+
+double dot(const double* x, const double* y, Size n) {
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (Size i = 0; i < n; ++i) sum += x[i] * y[i];
+    return sum;
+}
+
+// The lower Cholesky factor of a matrix that gains and loses rows, column by column.
+class Factor {
+   public:
+    Size size() const { return size_; }
+    void clear() { size_ = 0; }
+
+    // A new last row; `row` are its entries with the old ones. False if it depends on them.
+    bool append(std::vector<double> row, double diagonal, double singular) {
+        forward(row.data());
+        const double pivot = diagonal - dot(row.data(), row.data(), size_);
+        if (!(pivot > singular * diagonal)) return false;
+        if (size_ == room_) grow();
+        for (Size j = 0; j < size_; ++j) column(j)[size_] = row[j];
+        column(size_)[size_] = std::sqrt(pivot);
+        ++size_;
+        return true;
+    }
+
+    // Without one row, what is left is one diagonal too many, which rotations of neighbouring columns remove.
+    void remove(Size at) {
+        for (Size j = 0; j < size_; ++j) {
+            double* l = column(j);
+            std::copy(l + std::max(at, j) + (j <= at ? 1 : 0), l + size_, l + std::max(at, j) - (j > at ? 1 : 0));
+        }
+        --size_;
+        for (Size j = at; j < size_; ++j) {
+            double *x = column(j), *y = column(j + 1);
+            const double length = std::hypot(x[j], y[j]), c = x[j] / length, s = y[j] / length;
+            for (Size i = j; i < size_; ++i) {
+                const double a = x[i], b = y[i];
+                x[i] = c * a + s * b, y[i] = c * b - s * a;
+            }
+        }
+    }
+
+    void solve(double* x) const {
+        forward(x);
+        for (Size j = size_ - 1; j >= 0; --j) x[j] = (x[j] - dot(column(j) + j + 1, x + j + 1, size_ - j - 1)) / column(j)[j];
+    }
+
+   private:
+    double* column(Size j) { return &numbers_[j * room_]; }
+    const double* column(Size j) const { return &numbers_[j * room_]; }
+
+    void forward(double* x) const {
+        Size first = 0;  // a new member is the only one with a slope
+        while (first < size_ && x[first] == 0) ++first;
+        for (Size j = first; j < size_; ++j) {
+            const double *l = column(j), pivot = x[j] /= l[j];
+#pragma omp simd
+            for (Size i = j + 1; i < size_; ++i) x[i] -= pivot * l[i];
+        }
+    }
+
+    void grow() {
+        const Size room = 2 * room_ + 32;
+        std::vector<double> larger(room * room, 0.0);
+        for (Size j = 0; j < size_; ++j) std::copy_n(column(j), size_, &larger[j * room]);
+        numbers_.swap(larger), room_ = room;
+    }
+
+    Size size_ = 0, room_ = 0;
+    std::vector<double> numbers_;
+};
+
+struct Limits {
+    const double *weights, *lower, *upper;
+};
+
+class InverseScaleSpace {
+   public:
+    InverseScaleSpace(nb::dict penalty, nb::dict block, nb::dict settings) : arguments_(nb::make_tuple(penalty, block)) {
+        const Named limits("the penalty", penalty), gram("the block", block), set("the settings", settings);
+        m_ = gram.length("gram_mean");
+        limits_ = {limits.numbers("weights", {m_, 1}), limits.numbers("lower", {m_, 1}), limits.numbers("upper", {m_, 1})};
+        mean_ = gram.numbers("gram_mean", {m_});
+        const double* target = gram.numbers("gram_target", {m_});
+        target_.assign(target, target + m_);
+        y_mean_ = gram.get<double>("y_mean"), square_ = gram.get<double>("y_square");
+        const auto matrix = gram.get<nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>>("gram");
+        require(Size(matrix.shape(0)) == m_ && Size(matrix.shape(1)) == m_ && matrix.stride(1) == 1,
+                "the Gram matrix has a wrong shape");
+        matrix_ = matrix.data(), stride_ = matrix.stride(0);
+        fit_intercept_ = set.get<bool>("fit_intercept");
+        if (!fit_intercept_) about_zero();
+        scale_ = set.get<double>("scale"), enough_ = set.get<double>("enough");
+        tol_ = set.get<double>("TOL") * scale_, noise_ = set.get<double>("NOISE") * scale_;
+        singular_ = set.get<double>("SINGULAR"), tie_ = set.get<double>("TIE"), tied_ = set.get<double>("TIED");
+        max_steps_ = set.get<Size>("MAX_STEPS");
+        for (auto* v : {&low_, &high_, &lo_, &hi_, &speed_, &product_}) v->resize(m_);
+        for (Size i = 0; i < m_; ++i) {
+            low_[i] = limits_.lower[i] < 0 ? -limits_.weights[i] : -kInfinity;
+            high_[i] = limits_.upper[i] > 0 ? limits_.weights[i] : kInfinity;
+        }
+    }
+
+    // Up to max_steps events after row 0 of the arrays, none beyond `limit`, where the last step ends if it is not infinite.
+    // Returns how many, what ended them, and the solutions it took.
+    nb::tuple advance(nb::dict arrays, double until, double limit, Size max_steps) {
+        const Named to("the block", arrays);
+        const Size rows = max_steps + 1;
+        double *t = to.array<double>("t", {rows}), *alpha = to.array<double>("alpha", {rows, 1});
+        double *value = to.array<double>("value", {rows}), *rho = to.array<double>("rho", {rows, m_, 1});
+        double *beta = to.array<double>("beta", {rows, m_, 1}), *slope = to.array<double>("slope", {rows, m_, 1});
+        nb::gil_scoped_release nogil;
+        Size done = 0;
+        const char* trouble = "";
+        solutions_ = 0;
+        try {
+            load(rho, beta);
+            for (double now = t[0]; done < max_steps && now < until;) {
+                now = to_next_event(now, until, limit);
+                ++done;
+                t[done] = now, alpha[done] = intercept(), value[done] = loss();
+                std::copy(rho_.begin(), rho_.end(), rho + done * m_);
+                std::copy(beta_.begin(), beta_.end(), beta + done * m_);
+                std::copy(slope_.begin(), slope_.end(), slope + done * m_);
+            }
+        } catch (const Singular&) {
+            trouble = "singular", factor_.clear(), members_.clear(), columns_.clear();
+        } catch (const Stalled&) {
+            trouble = "stalled", factor_.clear(), members_.clear(), columns_.clear();
+        }
+        nb::gil_scoped_acquire gil;
+        return nb::make_tuple(done, trouble, solutions_);
+    }
+
+   private:
+    // Without an intercept moments are about zero.
+    void about_zero() {
+        own_.resize(m_ * m_);
+        for (Size i = 0; i < m_; ++i)
+            for (Size j = 0; j < m_; ++j) own_[i * m_ + j] = matrix_[i * stride_ + j] + mean_[i] * mean_[j];
+        for (Size i = 0; i < m_; ++i) target_[i] += mean_[i] * y_mean_;
+        square_ += y_mean_ * y_mean_;
+        matrix_ = own_.data(), stride_ = m_;
+    }
+
+    double intercept() const { return fit_intercept_ ? y_mean_ - dot(mean_, beta_.data(), m_) : 0.0; }
+
+    double loss() const {
+        return 0.5 * (square_ - dot(beta_.data(), target_.data(), m_) - dot(beta_.data(), slope_.data(), m_));
+    }
+
+    void load(const double* rho, const double* beta) {
+        rho_.assign(rho, rho + m_), beta_.assign(beta, beta + m_);
+        set_bounds();
+        std::vector<Size> wanted;
+        for (Size i = 0; i < m_; ++i)
+            if (is_inside(i)) wanted.push_back(i);
+        std::vector<Size> known = members_;
+        std::sort(known.begin(), known.end());
+        if (known != wanted) {
+            factor_.clear(), members_.clear(), columns_.clear();
+            for (const Size i : wanted) add(i);
+        }
+        step_.clear();
+        for (const Size i : members_) step_.push_back(beta_[i]);
+        // Coefficients at a limit other than zero are no members.
+        slope_ = target_;
+        for (Size i = 0; i < m_; ++i)
+            if (beta_[i] != 0 && !is_inside(i))
+                for (Size j = 0; j < m_; ++j) slope_[j] -= matrix_[i * stride_ + j] * beta_[i];
+        follow(1.0);
+    }
+
+    bool is_inside(Size i) const { return lo_[i] < beta_[i] && beta_[i] < hi_[i]; }
+
+    void set_bounds() {
+        for (Size i = 0; i < m_; ++i) {
+            const double lower = limits_.lower[i], upper = limits_.upper[i];
+            lo_[i] = rho_[i] > high_[i] ? upper : rho_[i] <= low_[i] ? lower : 0.0;
+            hi_[i] = rho_[i] < low_[i] ? lower : rho_[i] >= high_[i] ? upper : 0.0;
+        }
+    }
+
+    double to_next_event(double now, double until, double limit) {
+        const double begin = now;
+        while (!(now > begin * (1 + tie_))) {
+            set_bounds();
+            minimise();
+            double wait = kInfinity;
+            for (Size i = 0; i < m_; ++i) {
+                const bool held = lo_[i] == hi_[i] || (beta_[i] == lo_[i] && slope_[i] < -noise_) ||
+                                  (beta_[i] == hi_[i] && slope_[i] > noise_);
+                speed_[i] = held ? slope_[i] : 0.0;
+                wait = std::min(wait, arrival(i));
+            }
+            const bool is_event = now + wait <= limit && std::isfinite(wait);
+            if (!is_event) wait = (std::isfinite(limit) ? limit : until) - now;
+            if (!std::isfinite(wait)) throw Stalled();
+            for (Size i = 0; i < m_; ++i) {
+                const bool arrives = is_event && arrival(i) <= wait + tie_ * now;
+                rho_[i] += wait * speed_[i];
+                if (arrives) rho_[i] = std::abs(rho_[i] - high_[i]) < std::abs(rho_[i] - low_[i]) ? high_[i] : low_[i];
+            }
+            now += wait;
+        }
+        return now;
+    }
+
+    // Time until a coordinate reaches the next threshold on its way.
+    double arrival(Size i) const {
+        const double v = speed_[i];
+        if (v == 0) return kInfinity;
+        const double ahead = v > 0 ? (rho_[i] < low_[i] ? low_[i] : high_[i]) : (rho_[i] > high_[i] ? high_[i] : low_[i]);
+        const bool is_ahead = v > 0 ? rho_[i] < ahead : rho_[i] > ahead;
+        return is_ahead && std::isfinite(ahead) ? (ahead - rho_[i]) / v : kInfinity;
+    }
+
+    // --- the optimum inside bounds
+
+    void minimise() {
+        Size budget = max_steps_;
+        bool together = true;
+        while (true) {
+            converge(budget);
+            double strongest = 0;
+            for (Size i = 0; i < m_; ++i) strongest = std::max(strongest, pull(i));
+            if (loss() <= enough_ || strongest <= noise_) return;
+            const Size before = Size(members_.size());
+            for (Size i = 0; i < m_; ++i)
+                if (pull(i) >= (1 - tied_) * strongest && (together || Size(members_.size()) == before)) add(i);
+            together = true;
+            if (Size(members_.size()) > before + 1 && !all_leave(before)) {
+                while (Size(members_.size()) > before) remove(Size(members_.size()) - 1);
+                together = false;
+            }
+        }
+    }
+
+    // How strongly a coordinate is pulled off its bound.
+    double pull(Size i) const {
+        if (lo_[i] == hi_[i]) return 0.0;
+        return beta_[i] == lo_[i] ? slope_[i] : beta_[i] == hi_[i] ? -slope_[i] : 0.0;
+    }
+
+    bool all_leave(Size from) {
+        solve();
+        for (size_t k = size_t(from); k < members_.size(); ++k)
+            if (!(step_[k] * slope_[members_[k]] > 0)) return false;
+        return true;
+    }
+
+    void converge(Size& budget) {
+        double before = kInfinity;
+        while (loss() > enough_) {
+            double size = 0;
+            for (const Size i : members_) size = std::max(size, std::abs(slope_[i]));
+            if (size <= tol_ || (size > 0.5 * before && size <= noise_)) return;
+            if (--budget < 0) throw Stalled();
+            solve();
+            double share = 1.0;
+            for (size_t k = 0; k < members_.size(); ++k) share = std::min(share, share_to_bound(k));
+            std::vector<Size> met;
+            for (size_t k = 0; k < members_.size(); ++k)
+                if (share_to_bound(k) <= share) met.push_back(Size(k));
+            std::vector<double> bounds;
+            for (const Size k : met) bounds.push_back(step_[k] < 0 ? lo_[members_[k]] : hi_[members_[k]]);
+            for (size_t k = 0; k < members_.size(); ++k) beta_[members_[k]] += share * step_[k];
+            follow(share);
+            for (size_t at = met.size(); at-- > 0;) beta_[members_[met[at]]] = bounds[at], remove(met[at]);
+            before = met.empty() ? size : kInfinity;
+        }
+    }
+
+    double share_to_bound(size_t k) const {
+        const Size i = members_[k];
+        if (step_[k] == 0) return kInfinity;
+        return ((step_[k] < 0 ? lo_[i] : hi_[i]) - beta_[i]) / step_[k];
+    }
+
+    void solve() {
+        step_.clear();
+        for (const Size i : members_) step_.push_back(slope_[i]);
+        factor_.solve(step_.data());
+        ++solutions_;
+    }
+
+    // The slopes after a share of `step_`.
+    void follow(double share) {
+        multiply(kernels, columns_, m_, 1, step_.data(), product_.data());
+        for (Size i = 0; i < m_; ++i) slope_[i] -= share * product_[i];
+    }
+
+    void add(Size i) {
+        const double* row = &matrix_[i * stride_];
+        std::vector<double> entries;
+        entries.reserve(members_.size() + 1);
+        for (const Size j : members_) entries.push_back(row[j]);
+        if (!factor_.append(std::move(entries), row[i], singular_)) throw Singular();
+        members_.push_back(i), columns_.push_back({row});
+    }
+
+    void remove(Size at) {
+        factor_.remove(at);
+        members_.erase(members_.begin() + at), columns_.erase(columns_.begin() + at);
+    }
+
+    nb::object arguments_;  // whose arrays are in use
+    Size m_ = 0, stride_ = 0, max_steps_ = 0, solutions_ = 0;
+    Limits limits_{};
+    const double *matrix_ = nullptr, *mean_ = nullptr;
+    std::vector<double> own_, target_;
+    double y_mean_ = 0, square_ = 0, scale_ = 0, enough_ = 0, tol_ = 0, noise_ = 0, singular_ = 0, tie_ = 0, tied_ = 0;
+    bool fit_intercept_ = true;
+    std::vector<double> low_, high_;  // rho between which a coefficient is zero
+    std::vector<double> rho_, beta_, slope_, speed_;
+    std::vector<double> lo_, hi_;  // coefficients that rho allows
+    std::vector<Size> members_;    // coordinates strictly between them, in the order of the factor ...
+    std::vector<Column> columns_;  // ... and their columns of the matrix
+    Factor factor_;
+    std::vector<double> step_, product_;
+};
+
+}  // namespace
+
+void bind_inverse_scale_space(nb::module_& m, const Kernels* chosen) {
+    kernels = chosen;
+    nb::class_<InverseScaleSpace>(m, "InverseScaleSpace", "Squared loss from event to event.")
+        .def(nb::init<nb::dict, nb::dict, nb::dict>(), nb::kw_only(), nb::arg("penalty"), nb::arg("block"),
+             nb::arg("settings"))
+        .def("advance", &InverseScaleSpace::advance, nb::arg("arrays"), nb::arg("until"),
+             nb::arg("limit"), nb::arg("max_steps"));
+}
