@@ -238,7 +238,7 @@ def test_selection_and_estimators():
     path = bregpath.trace_path(data.X, data.y, **options)
     chosen = bregpath.information_criterion(path, "bic", n=200)
     assert set(path.support(chosen.t_min)) >= {0, 1, 2, 3}
-    stable = bregpath.stability_selection(data.X, data.y, n_subsamples=20, **options)
+    stable = bregpath.stability_selection(data.X, data.y, n_replicates=20, **options)
     assert set(stable.selected) <= {0, 1, 2, 3} and len(stable.selected) >= 3
 
 

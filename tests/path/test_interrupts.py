@@ -12,7 +12,7 @@ import pytest
 import bregpath
 from bregpath import Result, _interrupts, _kernels, trace_path
 from bregpath._threads import threads
-from bregpath.flow import glbi
+from bregpath.flow import screened
 from tests.graphs.cases import data_of, graph_of
 from tests.helpers import make_data
 from tests.interrupts import (
@@ -59,7 +59,7 @@ def tracer(case: str, **options):
 @pytest.fixture(params=CASES)
 def case(request, monkeypatch):
     """Short blocks, so that a small path has many."""
-    monkeypatch.setattr(glbi, "BLOCK_STEPS", 4)
+    monkeypatch.setattr(screened, "BLOCK_STEPS", 4)
     if request.param.endswith("screened"):
         request.getfixturevalue("always_screen")
     return request.param

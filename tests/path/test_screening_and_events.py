@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 
 import bregpath
 from bregpath import Result
-from bregpath.flow.glbi import first_entry
+from bregpath.flow.screened import first_entry
 from bregpath.flow.screening import LazyDual
 from bregpath.losses import as_loss
 from bregpath.penalties import build_penalty

@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 
 import bregpath
 from bregpath import Result, StopAtDevianceRatio, StopAtTime, StopAtVariables, StopWhenWorse, trace_path
-from bregpath.flow import glbi, integrate
+from bregpath.flow import integrate, screened
 from tests.helpers import (
     LOSSES_WITH_UNITS,
     assert_same_path,
@@ -297,7 +297,7 @@ def test_thinned_record_is_exact_at_the_times_of_the_path(monkeypatch: pytest.Mo
     X, y = make_data("logistic", n=80, p=40)
     whole = trace(X, y, loss="logistic")
     monkeypatch.setattr(integrate, "MAX_RECORD", 0)
-    monkeypatch.setattr(glbi, "BLOCK_NUMBERS", 0)  # several blocks
+    monkeypatch.setattr(screened, "BLOCK_NUMBERS", 0)  # several blocks
     with pytest.warns(UserWarning, match="thinned"):
         thin = trace(X, y, loss="logistic")
     assert thin.trajectory.size < whole.trajectory.size

@@ -11,7 +11,7 @@ import pytest
 import bregpath
 from bregpath import Result, _interrupts, selection, trace_path
 from bregpath.cli import main
-from bregpath.flow import glbi
+from bregpath.flow import screened
 from tests.graphs.cases import data_of, graph_of
 from tests.helpers import make_data
 from tests.interrupts import ctrl_c_after, ctrl_c_at_line
@@ -23,8 +23,8 @@ FIT = {"n_times": 25, "t_ratio": 20.0}
 @pytest.fixture(autouse=True)
 def short_blocks(monkeypatch):
     """So that a small path has many, and a valid part wherever it is interrupted."""
-    monkeypatch.setattr(glbi, "BLOCK_STEPS", 4)
-    monkeypatch.setattr(glbi, "BLOCK_NUMBERS", 1)
+    monkeypatch.setattr(screened, "BLOCK_STEPS", 4)
+    monkeypatch.setattr(screened, "BLOCK_NUMBERS", 1)
 
 
 def trace_rows(rows):
