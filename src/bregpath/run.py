@@ -227,7 +227,7 @@ class Track(AbstractTrack):
         result = Result.INTERRUPTED if interrupted else record.result or Result.COMPLETED
         times = self.reached(times, record.trajectory.end if interrupted else np.inf)
         scale, known = problem.loss.deviance_factor * unit**2, len(earlier.t) if earlier else 0
-        values = flow.values(record.state, *record.trajectory.read(times[known:] * unit))
+        values = self._losses(times[known:] * unit)
         if np.isinf(self.t0) and not problem.penalty.free.any():
             # The share of a deviance that is mere rounding would be anything.
             values = np.full(len(times) - known, self.null)
@@ -247,6 +247,13 @@ class Track(AbstractTrack):
             encoder=self.encoder,
             _continue=partial(self._go_on, record),
         )
+
+    def _losses(self, times: Array) -> Array:
+        """Loss at times of the flow."""
+        assert self.flow is not None
+        record = self.record
+        known = record.trajectory.losses(times) if not record.trajectory.is_thinned else None
+        return self.flow.values(record.state, *record.trajectory.read(times)) if known is None else known
 
     def _go_on(self, record: Record, path: Path, t_max: float) -> Path:
         """Trace a path on, from the record that was made into it."""

@@ -72,6 +72,10 @@ class AbstractReading(ABC):
         """From when on each of some consecutive knots holds."""
         return t
 
+    def losses(self, chunk: Chunk, times: Array) -> Array | None:
+        """Loss at times inside a chunk, if it follows from that at the knots."""
+        return None
+
     @abstractmethod
     def locate(self, events: list[Event], order: IntArray) -> Array:
         """The exact times of some events of different columns, those of a trajectory's ``order``."""
@@ -187,8 +191,14 @@ class StepOfPrimal(AbstractReading):
         return self.penalty.take(columns).active(z)
 
     def between(self, chunk: Chunk, columns: IntArray, times: Array) -> tuple[Array, Array]:
-        row = np.minimum(np.searchsorted(chunk.t, times), len(chunk.t) - 1)
+        row = self._row(chunk, times)
         return chunk.alpha[row], self.at_knots(columns, chunk.z[row])
+
+    def losses(self, chunk: Chunk, times: Array) -> Array:
+        return chunk.value[self._row(chunk, times)]
+
+    def _row(self, chunk: Chunk, times: Array) -> IntArray:
+        return np.minimum(np.searchsorted(chunk.t, times), len(chunk.t) - 1)
 
     def onset(self, t: Array) -> Array:
         return np.concatenate([t[:1], t[:-1]])

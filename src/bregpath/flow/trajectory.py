@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
@@ -106,14 +107,28 @@ class Trajectory:
         columns = np.array(ever, dtype=int)
         alpha = np.repeat(self.alpha_null[None], len(times), axis=0)
         beta = np.repeat(self.beta_null[columns][None], len(times), axis=0)
-        starts = np.array([c.t[0] for c in self.chunks])
-        holder = np.searchsorted(starts, times, side="right") - 1
-        holder[times <= self.start] = -1  # nothing has moved yet
-        for index in np.unique(holder[holder >= 0]):
-            chunk, here = self.chunks[index], np.flatnonzero(holder == index)
+        for chunk, here in self._holders(times):
             known = chunk.z.shape[1]
             alpha[here], beta[here, :known] = self.reading.between(chunk, columns[:known], times[here])
         return alpha, columns, beta
+
+    def losses(self, times: Array) -> Array | None:
+        """Loss at some times, if it follows from that at the knots."""
+        out = np.full(len(times), self.chunks[0].value[0] if self.chunks else np.nan)
+        for chunk, here in self._holders(times):
+            known = self.reading.losses(chunk, times[here])
+            if known is None:
+                return None
+            out[here] = known
+        return out if self.chunks else None
+
+    def _holders(self, times: Array) -> Iterator[tuple[Chunk, IntArray]]:
+        """Chunks with the numbers of the times inside them; not those before the first knot, where nothing moves."""
+        starts = np.array([c.t[0] for c in self.chunks])
+        holder = np.searchsorted(starts, times, side="right") - 1
+        holder[times <= self.start] = -1
+        for index in np.unique(holder[holder >= 0]):
+            yield self.chunks[index], np.flatnonzero(holder == index)
 
     def event_times(self) -> tuple[IntArray, Array, BoolArray]:
         """Column, exact time and direction (True: entered) of every change of the support, in order of time.
