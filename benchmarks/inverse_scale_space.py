@@ -1,4 +1,5 @@
-"""Inverse scale space paths: ``python -m benchmarks.inverse_scale_space`` prints a table, writes inverse_scale_space.json.
+"""Inverse scale space paths: ``python -m benchmarks.inverse_scale_space`` prints a table, writes inverse_scale_space.json
+and the figure of the guide, inverse_scale_space.png.
 
 Whole paths of squared loss, from the null model to least squares on all columns, against a lasso path of R's glmnet over
 its window; and the time to the first knots where p is large. Libra's `iss` is not run: its recorded time relative to
@@ -11,6 +12,7 @@ import argparse
 import statistics
 import time
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from benchmarks.cases import CASES, make_data
@@ -54,6 +56,28 @@ def first_knots(name: str, repeats: int, quick: bool) -> dict[str, Any]:
     }
 
 
+def draw(file: str) -> None:
+    """Paths of the diabetes data for growing kappa."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+    from sklearn.datasets import load_diabetes
+
+    from bregpath import trace_path
+
+    X, y = load_diabetes(return_X_y=True, as_frame=True)
+    figure, axes = plt.subplots(1, 4, figsize=(15, 4), sharey=True, layout="constrained")
+    # The last first: its range is the largest, and labels are placed in the range that is known.
+    for ax, kappa in zip(axes[::-1], (float("inf"), 100.0, 10.0, 1.0), strict=True):
+        title = "inverse scale space" if kappa == float("inf") else f"kappa = {kappa:g}"
+        path = trace_path(X, y, kappa=kappa, t_ratio=300.0, saturation=None)
+        path.plot(ax=ax, standardized=True, top=5, title=title)
+    for ax in axes[1:]:
+        ax.set_ylabel("")
+    figure.savefig(file, dpi=110)
+
+
 def main(argv: list[str] | None = None) -> dict[str, Any]:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.inverse_scale_space", description=__doc__)
     parser.add_argument("--repeats", type=int, default=7)
@@ -70,6 +94,7 @@ def main(argv: list[str] | None = None) -> dict[str, Any]:
     row = record["first"] = first_knots("c", min(args.repeats, 3), args.quick)
     print(f"\n{row['case']}: {row['knots']} events, {row['seconds']:.2f} s, {row['working_columns']} columns worked on")
     write_json(args.out, "inverse_scale_space.json", record)
+    draw(str(Path(args.out) / "inverse_scale_space.png"))
     return record
 
 

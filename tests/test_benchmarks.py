@@ -89,3 +89,11 @@ def test_data_survive_the_way_to_a_worker(tmp_path: Path, density: float | None)
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     np.testing.assert_allclose(float(done.stdout), 0.0, atol=1e-12)
+
+
+def test_inverse_scale_space(tmp_path: Path) -> None:
+    printed = _run("inverse_scale_space", "--quick", "--repeats", "2", "--out", str(tmp_path))
+    record = json.loads((tmp_path / "inverse_scale_space.json").read_text())
+    assert all(row["ours"] > 0 for row in record["whole"]) and record["first"]["knots"] >= 20
+    assert (tmp_path / "inverse_scale_space.png").stat().st_size > 10_000
+    assert "| a |" in printed

@@ -232,6 +232,8 @@ def _grid(path: Path | GraphPath, n_points: int) -> Array:
     start = float(path.t[0]) if path.t[0] < end else min(events.min(initial=end), 0.1 * end)
     grid = np.geomspace(start, end, n_points)
     grid[0], grid[-1] = start, end  # geomspace rounds
+    if np.isinf(path.kappa):  # coefficients jump there
+        events = np.concatenate([events, events * (1 + 1e-9)])
     return np.unique(np.concatenate([grid, events[(events > start) & (events < end)]]))
 
 
