@@ -92,6 +92,7 @@ bench: $(VENV)/.deps-bench  ## install the peers where possible, then all benchm
 	$(VENV)/bin/python -m benchmarks.cv $(BENCH_ARGS)
 	$(VENV)/bin/python -m benchmarks.growth $(BENCH_ARGS)
 	$(VENV)/bin/python -m benchmarks.graphs $(BENCH_ARGS)
+	$(VENV)/bin/python -m benchmarks.inverse_scale_space $(BENCH_ARGS)
 
 sdist: $(VENV)/.tools  ## the source distribution, in dist/
 	$(VENV)/bin/python -m pip install $(PIP_FLAGS) build

@@ -1,8 +1,8 @@
-"""Inverse scale space paths: ``python -m benchmarks.inverse_scale_space`` prints a table, writes inverse_scale_space.json
-and the figure of the guide, inverse_scale_space.png.
+"""Inverse scale space paths: ``python -m benchmarks.inverse_scale_space`` prints a table, writes
+inverse_scale_space.json and the figure of the guide, inverse_scale_space.png.
 
-Whole paths of squared loss, from the null model to least squares on all columns, against a lasso path of R's glmnet over
-its window; and the time to the first knots where p is large. Libra's `iss` is not run: its recorded time relative to
+Whole paths of squared loss, from the null model to least squares on all columns, against a lasso path of R's glmnet
+over its window; and the time to the first knots where p is large. Libra's `iss` is not run: its recorded time relative to
 glmnet's, times glmnet's time here.
 """
 
@@ -87,7 +87,8 @@ def main(argv: list[str] | None = None) -> dict[str, Any]:
     plan = Plan(repeats=args.repeats)
     record: dict[str, Any] = {"machine": describe_machine(), "quick": args.quick}
     record["whole"] = [whole_path(name, plan, args.quick) for name in ("a", "b")]
-    print("| case | knots | whole path, ms | glmnet's window, ms | Libra iss (recorded ratio), ms |\n|---|---|---|---|---|")
+    print("| case | knots | whole path, ms | glmnet's window, ms | Libra iss (recorded ratio), ms |")
+    print("|---|---|---|---|---|")
     for row in record["whole"]:
         times = (f"{1e3 * row[key]:.1f}" if row[key] else "-" for key in ("ours", "glmnet", "libra"))
         print(f"| {row['case']} | {row['steps']} | {' | '.join(times)} |")

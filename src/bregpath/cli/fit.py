@@ -50,7 +50,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="how the model is chosen: cv (best 5-fold cross-validation), cv-1se (smallest within one standard "
         "error of the best), aic, bic, ebic, or a time t (default: cv)",
     )  # fmt: skip
-    parser.add_argument("--kappa", type=float, default=10.0, help="damping; larger is less biased, inf is the limit (default: 10)")
+    parser.add_argument(
+        "--kappa", type=float, default=10.0, help="damping; larger is less biased, inf is the limit (default: 10)"
+    )
     parser.add_argument(
         "--t-ratio", type=float, default=100.0, metavar="R",
         help="length of the path: it ends at R times the time of the first entry (default: 100)",
