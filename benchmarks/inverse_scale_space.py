@@ -2,8 +2,8 @@
 inverse_scale_space.json and the figure of the guide, inverse_scale_space.png.
 
 Whole paths of squared loss, from the null model to least squares on all columns, against a lasso path of R's glmnet
-over its window; and the time to the first knots where p is large. Libra's `iss` is not run: its recorded time relative to
-glmnet's, times glmnet's time here.
+over its window; and the time to the first knots where p is large. Libra's `iss` is not run: its recorded time relative
+to glmnet's, times glmnet's time here.
 """
 
 from __future__ import annotations

@@ -10,20 +10,15 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import bregpath
 from bregpath import Result, StopAtVariables, _kernels
-from bregpath.losses import as_loss
+from tests.fuzz.oracle import Oracle
 from tests.helpers import ALL_LOSSES, golden, make_data
+from tests.subgradient import assert_subgradient, knots
 
 ISS = golden("libra_iss")
 
 
 def giss(X: Any, y: Any, **options: Any) -> bregpath.Path:
     return bregpath.trace_path(X, y, **{"flow": "giss", "t_ratio": 30.0, "n_times": 40, **options})
-
-
-def knots(path: bregpath.Path) -> np.ndarray:
-    """All times at which something changes, and the end."""
-    times = np.unique(np.concatenate([chunk.t for chunk in path.trajectory.chunks])) / path.units.y_unit
-    return np.append(times[times < path.t[-1]], path.t[-1])
 
 
 # --- right -------------------------------------------------------------------------------------------------------
@@ -64,46 +59,14 @@ OPTIONS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("options", list(OPTIONS))
 @pytest.mark.parametrize("loss", ALL_LOSSES)
 def test_subgradient_rebuilt_from_the_coefficients(loss, options):
-    """At any time: slopes of coefficients that are free to move are zero, and the integral of all slopes is a
-    subgradient of the penalty (and of its limits) at the coefficients."""
     X, y = make_data(loss, 80)
     wishes = OPTIONS[options]
     if loss == "multinomial" and "offset" in wishes:
         wishes = {**wishes, "offset": np.outer(wishes["offset"], [1.0, 0.0, -1.0])}
-    path = giss(X, y, loss=loss, standardize=False, **wishes)
-    formula = as_loss(loss)
-    w = np.asarray(wishes.get("sample_weight", np.ones(80)), float)
-    w /= w.sum()
-    coded, offset = formula.encode(y, w), np.asarray(wishes.get("offset", 0.0))
-    factor = wishes.get("penalty_factor", np.ones(10))[:, None]
-    lower, upper = wishes.get("lower", -np.inf), wishes.get("upper", np.inf)
-    times = knots(path)
-
-    def slope_between(a, b):
-        point = path.at(0.5 * (a + b))
-        eta = X @ point.coef + point.intercept + offset
-        residual = formula.gradient(eta, coded, w)
-        return -(X.T @ residual).reshape(10, -1), point.coef.reshape(10, -1)
-
-    slope, _ = slope_between(0.0, times[0])
-    rho, scale = times[0] * slope, np.abs(slope[factor[:, 0] > 0]).max()
-    for a, b in zip(times[:-1], times[1:], strict=True):
-        slope, beta = slope_between(a, b)
-        free = (factor == 0) & (beta > lower + 1e-9) & (beta < upper - 1e-9)
-        moving = free | ((beta != 0) & (beta > lower + 1e-9) & (beta < upper - 1e-9))
-        assert np.abs(slope[moving]).max(initial=0.0) < 1e-7 * scale
-        rho = rho + (b - a) * slope
-        finite = np.isfinite(factor) & (factor > 0)
-        weights = np.broadcast_to(np.where(finite, factor, 1.0), beta.shape)
-        at_high, at_low = beta >= upper - 1e-9, beta <= lower + 1e-9
-        zero = finite & (beta == 0)
-        room = 1e-6 * weights
-        assert np.all((rho <= weights + room) | ~zero | (upper == 0))
-        assert np.all((rho >= -weights - room) | ~zero | (lower == 0))
-        assert np.all(np.abs(rho - np.sign(beta) * weights)[finite & (beta != 0) & ~at_high & ~at_low] < 1e-6 * 2)
-        assert np.all((rho >= weights - room)[finite & (beta > 0) & at_high])
-        assert np.all((rho <= -weights + room)[finite & (beta < 0) & at_low])
-    assert np.count_nonzero(path.coef[-1]) >= 2
+    for standardize in (True, False):
+        path = giss(X, y, loss=loss, standardize=standardize, **wishes)
+        assert_subgradient(path, Oracle(X, y, loss=loss, standardize=standardize, **wishes))
+        assert np.count_nonzero(path.coef[-1]) >= 2
 
 
 @pytest.mark.parametrize("loss", ALL_LOSSES)
