@@ -204,7 +204,7 @@ class InverseScaleSpace {
 
     double to_next_event(double now, double until, double limit) {
         const double begin = now;
-        while (!(now > begin * (1 + tie_))) {
+        for (bool is_event = true; is_event && !(now > begin * (1 + tie_));) {
             set_bounds();
             minimise();
             double wait = kInfinity;
@@ -214,7 +214,7 @@ class InverseScaleSpace {
                 speed_[i] = held ? slope_[i] : 0.0;
                 wait = std::min(wait, arrival(i));
             }
-            const bool is_event = now + wait <= limit && std::isfinite(wait);
+            is_event = now + wait <= limit && std::isfinite(wait);
             if (!is_event) wait = (std::isfinite(limit) ? limit : until) - now;
             if (!std::isfinite(wait)) throw Stalled();
             for (Size i = 0; i < m_; ++i) {

@@ -14,7 +14,17 @@ import numpy as np
 from bregpath._kernels import inverse_scale_space, reference
 from bregpath._kernels.inverse_scale_space import Position
 from bregpath._kernels.inverse_scale_space import begin as begin_events
-from bregpath._kernels.records import BoundaryError, Knot, Memory, StepError, Steps, System, UnstableStepError, cubic
+from bregpath._kernels.records import (
+    BoundaryError,
+    Knot,
+    Memory,
+    StepError,
+    Steps,
+    System,
+    UnboundedError,
+    UnstableStepError,
+    cubic,
+)
 from bregpath._kernels.reference import NOISE, begin
 from bregpath._typing import Array
 
@@ -26,6 +36,7 @@ __all__ = [
     "StepError",
     "Steps",
     "System",
+    "UnboundedError",
     "UnstableStepError",
     "Position",
     "advance",

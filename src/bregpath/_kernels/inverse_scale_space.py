@@ -101,7 +101,7 @@ def _to_next_event(until: float, limit: float, system: System, knot: Knot, memor
         if at_event:
             rho = _settle(rho, arrival <= wait + TIE * t, low, high)
         t += wait
-        if t > knot.t * (1 + TIE):
+        if t > knot.t * (1 + TIE) or not at_event:
             break
     after = Knot(t, alpha, np.zeros_like(alpha), rho + beta, best.slope, R, best.residual, best.value)
     return after, replace(memory, rho=rho, beta=beta), 0.0

@@ -13,7 +13,17 @@ from bregpath.penalties import AbstractPenalty
 from bregpath.problem import Problem
 from bregpath.stores import AbstractBlock
 
-__all__ = ["BoundaryError", "Knot", "Memory", "StepError", "Steps", "System", "UnstableStepError", "cubic"]
+__all__ = [
+    "BoundaryError",
+    "Knot",
+    "Memory",
+    "StepError",
+    "Steps",
+    "System",
+    "UnboundedError",
+    "UnstableStepError",
+    "cubic",
+]
 
 
 class StepError(RuntimeError):
@@ -22,6 +32,10 @@ class StepError(RuntimeError):
 
 class BoundaryError(StepError):
     """They did because the path is about to leave the domain of the loss."""
+
+
+class UnboundedError(StepError):
+    """The optimum to which the path would jump has no finite coefficients."""
 
 
 class UnstableStepError(ValueError):

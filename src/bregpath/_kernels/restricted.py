@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from bregpath import _interrupts
-from bregpath._kernels.records import StepError
+from bregpath._kernels.records import StepError, UnboundedError
 from bregpath._typing import Array, IntArray
 from bregpath.problem import Problem
 from bregpath.stores import AbstractBlock
@@ -21,6 +21,7 @@ NOTHING_LEFT = 1e-8  # share of the deviance below which coefficients only grow
 STALE = 0.2  # a Newton step that leaves a larger share of the slopes needs the curvature of where it is
 SINGULAR = 1e-11  # of a curvature, beneath which it is that of dependent columns
 TIED = 1e-9  # coordinates whose pulls differ by less are pulled alike
+FAR = 0.5  # A step that moves the predictor so far and gains nothing belongs to a loss that falls for ever
 MAX_STEPS = 500  # Newton steps from one optimum to the next
 MAX_SHORTER = 60  # trials of a Newton step
 
@@ -62,6 +63,7 @@ class RestrictedNewton:
         self.block = block
         self.scale = scale
         self.enough = enough
+        self.flat = enough - problem.loss.saturated(problem.y, problem.w)
         self.n_alpha = problem.n_alpha if problem.fit_intercept else 0
         self.members: IntArray = np.zeros(0, dtype=int)  # numbers of coordinates (m * c), in the order of the Hessian
         self.frozen: Array | None = None  # predictor at which the Hessian was computed
@@ -126,7 +128,10 @@ class RestrictedNewton:
                     break  # the loss falls by less than its rounding
                 self._freeze(now.eta)
                 continue
-            now, taken = after
+            now, taken, reach = after
+            if reach > FAR and -taken * float(gradient @ step) <= self.flat:
+                self.frozen = None  # of no use from where another search begins
+                raise UnboundedError("the loss falls for ever")
             met = share <= taken
             if met.any():
                 now.beta[self.members[met]] = target[met]
@@ -140,8 +145,9 @@ class RestrictedNewton:
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(np.abs(move) > 0, way / move, np.inf)
 
-    def _shorten(self, now: _Trial, step: Array, share: float, descent: float) -> tuple[_Trial, float] | None:
-        """Where a part of a step leads, at most a given share of it, that lowers the loss; and that part."""
+    def _shorten(self, now: _Trial, step: Array, share: float, descent: float) -> tuple[_Trial, float, float] | None:
+        """Where a part of a step leads, at most a given share of it, that lowers the loss; that part, and how far the
+        predictor moves."""
         change = np.zeros_like(now.beta)
         change[self.members] = step[self.n_alpha :]
         alpha_change = np.zeros_like(now.alpha)
@@ -152,7 +158,8 @@ class RestrictedNewton:
             with np.errstate(over="ignore", invalid="ignore"):  # of a trial that is far too long
                 value = self.problem.value(eta)
             if value <= now.value + 1e-4 * share * descent + 1e-14 * abs(now.value):
-                return self._at(now.alpha + share * alpha_change, now.beta + share * change, eta, value), share
+                after = self._at(now.alpha + share * alpha_change, now.beta + share * change, eta, value)
+                return after, share, share * float(np.max(np.abs(direction), initial=0.0))
             share /= 2
         return None
 

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from bregpath import _interrupts
-from bregpath._kernels import BoundaryError, StepError, Steps, UnstableStepError
+from bregpath._kernels import BoundaryError, StepError, Steps, UnboundedError, UnstableStepError
 from bregpath._threads import Each, one_by_one
 from bregpath._typing import Array
 from bregpath.flow.base import AbstractFlow, State
@@ -22,6 +22,8 @@ __all__ = ["AbstractTrack", "Advances", "Record", "integrate"]
 MAX_RECORD = 2**29
 # A path whose t grows by less than this share in so many steps will not end.
 MIN_PROGRESS, PROGRESS_STEPS = 1e-9, 100
+# How a path ends that finds no further step.
+RESULTS = {BoundaryError: Result.INDEFINITE, UnboundedError: Result.UNBOUNDED}
 
 
 class Advances(Protocol):
@@ -103,7 +105,7 @@ class AbstractTrack(ABC):
         except UnstableStepError as error:
             raise error.in_units(self.unit) from None
         except StepError as error:
-            result = Result.INDEFINITE if isinstance(error, BoundaryError) else Result.STALLED
+            result = RESULTS.get(type(error), Result.STALLED)
             self.record = self.record._replace(result=result, end=self.record.state.knot.t)
 
     def _advance(self, until: float) -> None:

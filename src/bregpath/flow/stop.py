@@ -52,6 +52,10 @@ class Result(Enum):
         "From here on the precision matrix would not be positive definite, so the path ends; it is valid up to its "
         'last time. To go further use loss="likelihood" or more rows, and keep one of columns that are copies.'
     )
+    UNBOUNDED = (
+        "The next model would have no finite coefficients, because its variables separate some classes (or counts of "
+        "zero) from the others, so the path ends; it is valid up to its last time. Use a finite kappa to go further."
+    )
     STALLED = (
         "The steps became too short to go on; the path is valid up to its last time. Use a larger tol, rescale X, or "
         "lower kappa."
