@@ -22,6 +22,7 @@ STALE = 0.2  # a Newton step that leaves a larger share of the slopes needs the 
 SINGULAR = 1e-11  # of a curvature, beneath which it is that of dependent columns
 TIED = 1e-9  # coordinates whose pulls differ by less are pulled alike
 FAR = 0.5  # A step that moves the predictor so far and gains nothing belongs to a loss that falls for ever
+STRAIGHT = 0.1  # of a slope that no curvature explains
 MAX_STEPS = 500  # Newton steps from one optimum to the next
 MAX_SHORTER = 60  # trials of a Newton step
 
@@ -119,7 +120,7 @@ class RestrictedNewton:
             budget[0] -= 1
             if budget[0] < 0:
                 raise StepError("no optimum between two events")
-            step = -self._solve(gradient)
+            step = self._newton_step(gradient)
             target = np.where(step[self.n_alpha :] < 0, low[self.members], high[self.members])
             share = self._share_to(target, now, step)
             after = self._shorten(now, step, float(np.min(share, initial=1.0)), float(gradient @ step))
@@ -136,7 +137,7 @@ class RestrictedNewton:
             if met.any():
                 now.beta[self.members[met]] = target[met]
                 self._set_members(self.members[~met], now.eta)
-            before = size if taken == 1.0 and not met.any() else np.inf
+            before = np.inf if met.any() else size
         return now
 
     def _share_to(self, target: Array, now: _Trial, step: Array) -> Array:
@@ -148,11 +149,8 @@ class RestrictedNewton:
     def _shorten(self, now: _Trial, step: Array, share: float, descent: float) -> tuple[_Trial, float, float] | None:
         """Where a part of a step leads, at most a given share of it, that lowers the loss; that part, and how far the
         predictor moves."""
-        change = np.zeros_like(now.beta)
-        change[self.members] = step[self.n_alpha :]
-        alpha_change = np.zeros_like(now.alpha)
-        alpha_change[: self.n_alpha] = step[: self.n_alpha]
-        direction = self.problem.predictor(self.part, alpha_change, self._of_part(change), offset=False)
+        alpha_change, change = self._split(step)
+        direction = self._spread(alpha_change, change)
         for _ in range(MAX_SHORTER):
             eta = now.eta + share * direction
             with np.errstate(over="ignore", invalid="ignore"):  # of a trial that is far too long
@@ -162,6 +160,17 @@ class RestrictedNewton:
                 return after, share, share * float(np.max(np.abs(direction), initial=0.0))
             share /= 2
         return None
+
+    def _split(self, step: Array) -> tuple[Array, Array]:
+        """A step of alpha and the members as one of alpha and all coefficients."""
+        alpha, beta = np.zeros(self.problem.n_alpha), np.zeros(self.block.shape[1] * self._width)
+        alpha[: self.n_alpha], beta[self.members] = step[: self.n_alpha], step[self.n_alpha :]
+        return alpha, beta
+
+    def _spread(self, alpha: Array, beta: Array) -> Array:
+        """The change of the predictor."""
+        inside = beta.reshape(-1, self._width)[self.part_columns]
+        return self.problem.predictor(self.part, alpha, inside, offset=False)
 
     def _at(self, alpha: Array, beta: Array, eta: Array, value: float) -> _Trial:
         residual = self.problem.residual(eta)
@@ -224,13 +233,20 @@ class RestrictedNewton:
         column = self.block.columns(np.array([member // self._width]))
         return self.problem.predictor(column, alpha, beta, offset=False)
 
-    def _of_part(self, beta: Array) -> Array:
-        return beta.reshape(-1, self._width)[self.part_columns]
-
     @property
     def _width(self) -> int:
         """Coordinates a column."""
         return self.problem.beta_shape[1]
+
+    def _newton_step(self, gradient: Array) -> Array:
+        """Where the loss slopes but does not bend, as Huber's does far out, a step downhill of any length."""
+        step = -self._solve(gradient)
+        if self.factor is not None and not self.factor[1]:
+            straight = gradient + self.hessian @ step
+            if np.abs(straight).max() > STRAIGHT * np.abs(gradient).max():
+                reach = float(np.max(np.abs(self._spread(*self._split(straight)))))
+                step -= straight / max(reach, 1e-300)
+        return step
 
     def _solve(self, gradient: Array) -> Array:
         """The least-norm solution where columns depend on each other: what the dynamics of any kappa would find."""

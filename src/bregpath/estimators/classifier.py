@@ -28,7 +28,7 @@ class BregmanClassifier(ClassifierMixin, AbstractBregmanEstimator):
     ----------
     loss : {"auto", "logistic", "multinomial"} or object, default "auto"
         "auto" is logistic for two classes and multinomial for more.
-    stop, cv, penalty, groups, penalty_factor, lower, upper, kappa, step, tol, t_ratio, n_times
+    stop, cv, penalty, groups, penalty_factor, lower, upper, kappa, flow, step, tol, t_ratio, n_times
         See `AbstractBregmanEstimator`. ``penalty="group"`` takes a column for all classes or for none.
     fit_intercept, standardize, saturation, screening, scoring, gamma, n_jobs, random_state
         See `AbstractBregmanEstimator`.

@@ -34,7 +34,7 @@ class IsingGraph(DiscreteGraph):
     loss : {"composite", "mpf", "nodewise"}, default "composite"
         Composite conditional likelihood (pseudo-likelihood); minimum probability flow, often better at finding edges;
         or a separate logistic regression of each node on all others.
-    stop, gamma, cv, mask, edge_weights, kappa, step, tol, t, t_ratio, n_times, max_sparsity, saturation, screening
+    stop, gamma, cv, mask, edge_weights, kappa, flow, step, tol, t, t_ratio, n_times, max_sparsity, saturation
         See `AbstractGraph`; gamma is 0.25 by default.
     rule : {"and", "or"}, default "and"
         Whether a node-wise edge needs both of its coefficients, or one. Its coupling is their mean.
@@ -42,7 +42,7 @@ class IsingGraph(DiscreteGraph):
         Whether nodes have fields; without them all :math:`a_j` are zero.
     coding : {"spin", "binary"}, default "spin"
         Whether ``weights_`` and ``fields_`` are those of x in {-1, +1} or of x in {0, 1}; both describe the same model.
-    stars_beta, n_subsamples, n_jobs, random_state, progress
+    screening, stars_beta, n_subsamples, n_jobs, random_state, progress
         See `AbstractGraph`.
 
     Attributes

@@ -29,7 +29,7 @@ class PottsGraph(DiscreteGraph):
     ----------
     couplings : {"full", "diagonal"}, default "full"
         Whole blocks, or one coupling for each pair of equal states only (the Potts model of physics).
-    stop, gamma, cv, mask, edge_weights, kappa, step, tol, t, t_ratio, n_times, max_sparsity, saturation, screening
+    stop, gamma, cv, mask, edge_weights, kappa, flow, step, tol, t, t_ratio, n_times, max_sparsity, saturation
         See `AbstractGraph`; gamma is 0.25 by default.
     penalty : {"group", "group-sqrt", "l1"}, default "group"
         Whether the couplings of an edge enter together (with "group-sqrt" the threshold is the square root of their
@@ -41,7 +41,7 @@ class PottsGraph(DiscreteGraph):
         never seen. With 1 nothing is pooled, and unseen labels are refused. Weights count rows.
     loss : {"composite"}
         Composite conditional likelihood (pseudo-likelihood).
-    stars_beta, n_subsamples, n_jobs, random_state, progress
+    screening, stars_beta, n_subsamples, n_jobs, random_state, progress
         See `AbstractGraph`.
 
     Attributes
