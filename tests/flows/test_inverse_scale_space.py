@@ -121,12 +121,15 @@ def test_two_classes_of_the_multinomial_loss_mirror_each_other():
     assert_allclose(path.coef[..., 1] - path.coef[..., 0], logistic.coef, atol=1e-7)
 
 
-def test_separable_classes_end_the_path():
-    X, y = make_data("logistic", 40)
-    X = np.column_stack([X, np.where(y == np.unique(y)[1], 3.0, -3.0) + 0.1 * X[:, 0]])
-    path = giss(X, y, loss="logistic")
-    assert path.result is Result.UNBOUNDED and path.deviance_ratio[-1] < 0.999
-    assert np.abs(path.coef).max() < 10  # the model that it would jump to has no finite optimum
+@pytest.mark.parametrize(("share", "result"), [(1.0, Result.SATURATED), (0.3, Result.UNBOUNDED)])
+def test_separable_classes_end_the_path(share, result):
+    """The model that it would jump to has no finite coefficients: a column tells the class of all rows, or of some."""
+    X, y = make_data("logistic", 80)
+    telling = (y == np.unique(y)[1]) & (np.arange(80) < 80 * share)
+    X = np.column_stack([X, 3.0 * telling])
+    path = giss(X, y, loss="logistic", t_ratio=200.0)
+    assert path.result is result and path.deviance_ratio[-1] < 0.999
+    assert np.abs(path.coef).max() < 10
 
 
 # --- every kernel, every store -------------------------------------------------------------------------------------

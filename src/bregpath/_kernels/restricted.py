@@ -17,11 +17,12 @@ __all__ = ["Optimum", "RestrictedNewton"]
 
 # Of the largest slope at the start of a path: slopes that are zero, and those that pull a coordinate off its bound.
 TOL, NOISE = 1e-12, 1e-10
-NOTHING_LEFT = 1e-8  # share of the deviance below which coefficients only grow
+NOTHING_LEFT = 1e-6  # share of the deviance below which coefficients only grow
 STALE = 0.2  # a Newton step that leaves a larger share of the slopes needs the curvature of where it is
 SINGULAR = 1e-11  # of a curvature, beneath which it is that of dependent columns
 TIED = 1e-9  # coordinates whose pulls differ by less are pulled alike
-FAR = 0.5  # A step that moves the predictor so far and gains nothing belongs to a loss that falls for ever
+# A step that moves the predictor so far and gains no more than this share of that belongs to a loss that falls for ever.
+FAR, FLAT = 0.5, 0.01
 STRAIGHT = 0.1  # of a slope that no curvature explains
 MAX_STEPS = 500  # Newton steps from one optimum to the next
 MAX_SHORTER = 60  # trials of a Newton step
@@ -64,7 +65,7 @@ class RestrictedNewton:
         self.block = block
         self.scale = scale
         self.enough = enough
-        self.flat = enough - problem.loss.saturated(problem.y, problem.w)
+        self.flat = FLAT * (enough - problem.loss.saturated(problem.y, problem.w))
         self.n_alpha = problem.n_alpha if problem.fit_intercept else 0
         self.members: IntArray = np.zeros(0, dtype=int)  # numbers of coordinates (m * c), in the order of the Hessian
         self.frozen: Array | None = None  # predictor at which the Hessian was computed
