@@ -21,7 +21,7 @@ NOTHING_LEFT = 1e-6  # share of the deviance below which coefficients only grow
 STALE = 0.2  # a Newton step that leaves a larger share of the slopes needs the curvature of where it is
 SINGULAR = 1e-11  # of a curvature, beneath which it is that of dependent columns
 TIED = 1e-9  # coordinates whose pulls differ by less are pulled alike
-# A step that moves the predictor so far and gains no more than this share of that belongs to a loss that falls for ever.
+# A step that moves the predictor so far and gains less than this share of that belongs to a loss that falls for ever.
 FAR, FLAT = 0.5, 0.01
 STRAIGHT = 0.1  # of a slope that no curvature explains
 MAX_STEPS = 500  # Newton steps from one optimum to the next
