@@ -1,0 +1,162 @@
+r"""The constants of the consistency theorem on one problem, its conditions, and what it promises.
+
+With :math:`S_\alpha` the unpenalised parameters and the true columns, :math:`\theta(t)` the oracle dynamics,
+:math:`u = (\alpha/\kappa, z_S)` its dual, and :math:`\bar H(\theta)` the mean Hessian between truth and :math:`\theta`:
+
+* :math:`\lambda I \preceq \nabla^2_{S_\alpha S_\alpha}\ell \preceq \Lambda I` between :math:`\theta(t)` and
+  :math:`\theta^o`, and between :math:`\theta^*` and :math:`\theta^o`;
+* :math:`\mathrm{irr} = \bar H_{S^c S_\alpha} \bar H_{S_\alpha S_\alpha}^{-1}`,
+  :math:`\sup_T \lVert \int_0^T \mathrm{irr}\, du \rVert_\infty \le 1 - \eta/2`, :math:`\lVert\mathrm{irr}\rVert_\infty \le C`;
+* :math:`\kappa \ge 2 d(0)`, where :math:`d` is the distance to :math:`\theta^o`; and
+  :math:`\lambda' = \lambda (1 - \kappa\delta\Lambda/2) > 0` for steps :math:`\delta`.
+
+The paper has :math:`2 \lVert\theta^o\rVert` for :math:`2 d(0)`: the same for a start at zero. A path starts at the null model,
+and then :math:`d(0)` is what the proof uses.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bregpath._typing import Array
+from bregpath.theory.curvature import SINGULAR, Restriction
+from bregpath.theory.oracle import OracleDynamics
+from bregpath.theory.report import Condition
+
+__all__ = ["Guarantee"]
+
+
+@dataclass(frozen=True, eq=False)
+class Guarantee:
+    """The theorem in numbers: constants that were measured, and what follows from them."""
+
+    n_alpha: int
+    s: int
+    kappa: float
+    step: float  # 0 for the flow itself
+    convexity: float  # lambda
+    smoothness: float  # Lambda
+    irr: float
+    irr_bound: float  # C
+    critical: int  # position among the columns outside of the one pushed farthest; -1 if there is none
+    noise: float  # largest entry of the gradient at the truth
+    start: float  # d(0)
+    signal: float  # smallest true coefficient
+    oracle_error: float  # sup-norm, of the coefficients of the oracle estimator
+
+    @classmethod
+    def measure(cls, restriction: Restriction, truth: Array, dynamics: OracleDynamics, step: float) -> Guarantee:
+        """Look at the oracle dynamics of a problem whose true parameters are ``truth``."""
+        a, optimum = restriction.n_alpha, dynamics.optimum
+        thetas, _ = dynamics.waypoints
+        extremes = [restriction.extremes(theta, optimum) for theta in [truth, *thetas]]
+        push, bound = _push(restriction, truth, dynamics)
+        gradient = np.concatenate([restriction.gradient(truth), restriction.gradient_outside(truth)])
+        return cls(
+            n_alpha=a,
+            s=len(truth) - a,
+            kappa=dynamics.kappa,
+            step=step,
+            convexity=min(low for low, _ in extremes),
+            smoothness=max(high for _, high in extremes),
+            irr=float(np.max(push, initial=0.0)),
+            irr_bound=bound,
+            critical=int(np.argmax(push)) if len(push) else -1,
+            noise=float(np.max(np.abs(gradient))),
+            start=float(dynamics.distance[0]),
+            signal=float(np.min(np.abs(truth[a:]))),
+            oracle_error=float(np.max(np.abs(optimum - truth)[a:])),
+        )
+
+    @property
+    def is_convex(self) -> bool:
+        return self.convexity > SINGULAR * self.smoothness
+
+    @property
+    def eta(self) -> float:
+        """The largest that the irrepresentable condition allows."""
+        return float(np.clip(2 * (1 - self.irr), 0.0, 1.0))
+
+    @property
+    def tbar(self) -> float:
+        """The time up to which there is no false positive."""
+        if not self.is_convex or self.eta == 0.0:
+            return 0.0
+        return self.eta / (2 * (self.irr_bound + 1) * self.noise) if self.noise > 0 else np.inf
+
+    @property
+    def contraction(self) -> float:
+        """The convexity that is left to steps of finite length: lambda'."""
+        return max(self.convexity * (1 - self.kappa * self.step * self.smoothness / 2), 0.0)
+
+    def error_bound(self, t: float) -> float:
+        """Of the Euclidean distance to the truth at a time up to ``tbar``.
+
+        The theorem has 10 for 9 + 1; the one is larger where there are more than 3 s unpenalised parameters.
+        """
+        root = np.sqrt(self.s)
+        return _ratio(9 * root + max(root, np.sqrt(self.s + self.n_alpha) / 2), self.contraction * t)
+
+    def signal_needed(self, t: float) -> float:
+        """The smallest coefficient whose sign is sure to be right at a time up to ``tbar``."""
+        return _ratio(4 * np.log(self.s) + 9, self.contraction * max(t - 4 * self.step, 0.0))
+
+    def conditions(self, t: float, critical: str) -> tuple[Condition, ...]:
+        """All of them, for claims about a time ``t``; ``critical`` is the name of the critical column.
+
+        The first three are those of "no false positive", the next two are needed for the error, and the last two for
+        the signs as well.
+        """
+        needed = self.signal_needed(t)
+        longest = _ratio(2.0, self.kappa * self.smoothness)
+        return (
+            Condition(
+                "restricted strong convexity", self.is_convex, self.convexity, ">", 0.0,
+                "on the true columns the loss is flat in some direction; more rows, or no columns that are combinations "
+                "of others.",
+            ),
+            Condition(
+                "irrepresentable condition", self.irr < 1, self.irr, "<", 1.0,
+                f"{critical} imitates the true columns: even without noise it is pushed to {self.irr:.3g} times its "
+                "threshold.",
+            ),
+            Condition(
+                "irrepresentable bound C", bool(np.isfinite(self.irr_bound)), self.irr_bound, "<", np.inf,
+                "the true columns cannot be told apart.",
+            ),
+            Condition(
+                "damping kappa", self.kappa >= 2 * self.start, self.kappa, ">=", 2 * self.start,
+                f"kappa is small for the size of the coefficients; take {2 * self.start:.3g} or more.",
+            ),
+            Condition(
+                "step", self.step < longest, self.step, "<", longest,
+                f"the step is too long for the curvature of the loss; take less than {longest:.3g}.",
+            ),
+            Condition(
+                "oracle near the truth", self.signal >= 2 * self.oracle_error, self.signal, ">=", 2 * self.oracle_error,
+                "the noise is so large that even the oracle estimator may lose a sign; more rows, or less noise.",
+            ),
+            Condition(
+                "signal", self.signal >= needed, self.signal, ">=", needed,
+                "the smallest true coefficient is below what the theorem resolves in the guaranteed time; more rows, "
+                "less noise or less correlation.",
+            ),
+        )  # fmt: skip
+
+
+def _push(restriction: Restriction, truth: Array, dynamics: OracleDynamics) -> tuple[Array, float]:
+    """How far each column outside is pushed along the oracle dynamics without noise, and the bound C."""
+    thetas, duals = dynamics.waypoints
+    slopes = np.stack([restriction.regressions(restriction.mean_weights(truth, theta)) for theta in thetas])
+    if not np.isfinite(slopes).all():
+        return np.full(len(restriction.outside), np.inf), np.inf
+    moves = np.einsum("tkm,tm->tk", (slopes[:-1] + slopes[1:]) / 2, np.diff(duals, axis=0))
+    # While nothing has moved but the dual, it goes from zero to the first of the differences.
+    push = np.abs(np.cumsum(moves, axis=0)).max(axis=0, initial=0.0)
+    return push, float(np.abs(slopes).sum(axis=2).max(initial=0.0))
+
+
+def _ratio(numerator: float, denominator: float) -> float:
+    return float(numerator / denominator) if denominator > 0 else np.inf

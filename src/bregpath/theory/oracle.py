@@ -1,0 +1,108 @@
+"""The estimator, and the dynamics, of an oracle that knows which coefficients are not zero."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from bregpath._typing import Array
+from bregpath.path import Path
+from bregpath.problem import null_model
+from bregpath.theory.curvature import Restriction
+from bregpath.theory.truth import Truth
+
+__all__ = ["OracleDynamics", "oracle_estimator"]
+
+MAX_POINTS = 300  # at which curvature along the dynamics is looked at
+
+
+def oracle_estimator(truth: Truth) -> Array:
+    """The parameters ``theta`` that minimise the loss with all coefficients outside the true support at zero."""
+    penalty = deepcopy(truth.problem.penalty)
+    penalty.weights[:] = np.inf
+    penalty.weights[truth.support] = 0.0
+    try:
+        model = null_model(replace(truth.problem, penalty=penalty))
+    except ValueError:
+        raise ValueError(
+            "`simulation` has no oracle estimator: on the true columns the loss has no finite minimum (classes that "
+            "they separate); simulate more rows or a smaller signal M."
+        ) from None
+    return np.concatenate([model.alpha, model.beta[truth.support, 0]])
+
+
+@dataclass(frozen=True, eq=False)
+class OracleDynamics:
+    """The flow restricted to the true support, knot by knot, from t = 0 on.
+
+    Attributes
+    ----------
+    t : ndarray of shape (K,)
+    theta : ndarray of shape (K, m)
+        Unpenalised parameters, then the coefficients of the support.
+    dual : ndarray of shape (K, m)
+        What moves at the speed of minus the gradient: ``alpha / kappa``, then ``z``.
+    optimum : ndarray of shape (m,)
+        Where the dynamics ends: the oracle estimator.
+    kappa : float
+    """
+
+    t: Array
+    theta: Array
+    dual: Array
+    optimum: Array
+    n_alpha: int
+    kappa: float
+
+    @classmethod
+    def along(cls, path: Path, restriction: Restriction, optimum: Array, fixed: bool) -> OracleDynamics:
+        """Read it from a path on which only the true columns may enter, with ``fixed`` or adaptive steps."""
+        a, kappa = restriction.n_alpha, path.kappa
+        t = np.unique(np.concatenate([[0.0], *(chunk.t for chunk in path.trajectory.chunks)]))
+        theta = _read(path, restriction, t)
+        gradient = _gradients(restriction, theta)
+        # A fixed step goes along the gradient at its start. Adaptive steps follow the flow; Simpson's rule does, too.
+        mean = gradient[:-1]
+        if not fixed:
+            middle = _gradients(restriction, _read(path, restriction, (t[:-1] + t[1:]) / 2))
+            mean = (gradient[:-1] + 4 * middle + gradient[1:]) / 6
+        moved = -np.cumsum(np.diff(t)[:, None] * mean[:, a:], axis=0)
+        beta = theta[:, a:]
+        waiting = np.clip(np.concatenate([np.zeros((1, beta.shape[1])), moved]), -1.0, 1.0)
+        z = np.where(beta != 0, np.sign(beta) + beta / kappa, waiting)
+        return cls(t, theta, np.hstack([theta[:, :a] / kappa, z]), optimum, a, kappa)
+
+    @cached_property
+    def distance(self) -> Array:
+        """Distance ``d`` to the oracle estimator (K,)."""
+        return np.linalg.norm(self.theta - self.optimum, axis=1)
+
+    @cached_property
+    def potential(self) -> Array:
+        r""":math:`\Psi = \lVert\beta^o\rVert_1 - \langle\beta^o, \rho\rangle + d^2 / 2\kappa` (K,), which never rises."""
+        goal, rho = self.optimum[self.n_alpha :], np.clip(self.dual[:, self.n_alpha :], -1.0, 1.0)
+        return np.abs(goal).sum() - rho @ goal + self.distance**2 / (2 * self.kappa)
+
+    @cached_property
+    def waypoints(self) -> tuple[Array, Array]:
+        """``theta`` and ``dual`` at a few knots, evenly along the way, the limit being the last of them."""
+        a, goal = self.n_alpha, self.optimum
+        end = np.concatenate([goal[:a], np.sign(goal[a:]) * self.kappa + goal[a:]]) / self.kappa
+        theta, dual = np.vstack([self.theta, goal]), np.vstack([self.dual, end])
+        way = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(dual, axis=0)).sum(axis=1))])
+        few = np.unique(np.searchsorted(way, np.linspace(0.0, way[-1], MAX_POINTS)))
+        return theta[few], dual[few]
+
+
+def _read(path: Path, restriction: Restriction, times: Array) -> Array:
+    alpha, columns, beta = path.trajectory.read(times)
+    every = np.zeros((len(times), path.n_features))
+    every[:, columns] = beta[:, :, 0]
+    return np.hstack([alpha, every[:, restriction.columns]])
+
+
+def _gradients(restriction: Restriction, thetas: Array) -> Array:
+    return np.stack([restriction.gradient(theta) for theta in thetas])
