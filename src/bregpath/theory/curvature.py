@@ -25,10 +25,11 @@ class Restriction:
         self.problem = problem
         self.columns = columns
         self.outside = np.setdiff1d(np.arange(problem.beta_shape[0]), columns)
-        self.n_alpha = problem.n_alpha
-        block, zero = problem.store.fetch(columns), np.zeros(self.n_alpha)
+        self.n_alpha = problem.n_alpha if problem.fit_intercept else 0
+        block, zero = problem.store.fetch(columns), np.zeros(problem.n_alpha)
         none = np.zeros((len(columns), 1))
-        units = [(row, none) for row in np.eye(self.n_alpha)] + [(zero, row[:, None]) for row in np.eye(len(columns))]
+        units = [(row, none) for row in np.eye(problem.n_alpha)[: self.n_alpha]]
+        units += [(zero, row[:, None]) for row in np.eye(len(columns))]
         effects = [problem.predictor(block, alpha, beta, offset=False) for alpha, beta in units]
         self.shape = effects[0].shape
         self._effects = np.stack([effect.ravel() for effect in effects])  # (m, n q): of each parameter on the predictor

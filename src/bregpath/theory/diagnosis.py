@@ -27,8 +27,9 @@ __all__ = ["Diagnosis", "diagnose"]
 
 SETTLED = 0.01  # of the smallest coefficient: a distance to the oracle estimator at which its dynamics may be left
 MAX_RATIO = 1000.0  # times the beginning, at which it is left in any case
+BEYOND = 5.0  # times the guaranteed time, to which a first false positive is looked for
 TINY = 1e-12
-RISE = 1e-6  # of the potential: what counts as a rise
+RISE = 1e-8  # of the potential: what counts as a rise
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -220,13 +221,13 @@ def diagnose(
     restriction = Restriction(truth.problem, truth.support)
     dynamics = _oracle_dynamics(truth, restriction, options, delta)
     guarantee = Guarantee.measure(restriction, truth.theta, dynamics, delta)
-    t = np.clip(guarantee.tbar, TINY, MAX_RATIO * dynamics.t[1])  # before all, where nothing is guaranteed
-    path = _observe(truth, options, t, max(2 * t, dynamics.t[-1]))
+    t = min(guarantee.tbar, MAX_RATIO * float(dynamics.t[1]))
+    path = _observe(truth, options, t, max(BEYOND * t, dynamics.t[-1]))
     return Diagnosis(
         guarantee=guarantee,
         truth=truth.model(truth.theta),
         oracle=truth.model(dynamics.optimum),
-        model=path.at(t),
+        model=path.at(t) if t > 0 else path.at(TINY)._replace(t=0.0),
         dynamics=dynamics,
         path=path,
         names=truth.names,
