@@ -115,8 +115,8 @@ class Assessment:
             more = f" (and {others} more)" if others else ""
             text = (
                 f"{name}{more} imitates the model: if its {size} columns were the true ones, {name} would be pushed to "
-                f"{self.irr:.2f} times its threshold without any noise, and enter. More rows do not help; read the model "
-                "as one of several that fit alike."
+                f"{self.irr:.2f} times its threshold without any noise, and enter. More rows do not help; read the "
+                "model as one of several that fit alike."
             )
         if self.condition_number > COLLINEAR:
             text += (
@@ -148,8 +148,8 @@ class Assessment:
 def assess(path: Path, t: float, X: Any, y: Any, *, sample_weight: Any = None, offset: Any = None) -> Assessment:
     r"""Ask whether a path could have found the model at ``t``, had that been the truth.
 
-    With S the columns of the model, intercept included, and H the Hessian of the loss at the model in the units in which
-    the path was traced, a column j outside is pushed by
+    With S the columns of the model, intercept included, and H the Hessian of the loss at the model, in the units in
+    which the path was traced, a column j outside is pushed by
 
     .. math:: \lvert H_{jS} H_{SS}^{-1}\, \mathrm{sign}(\beta_S) \rvert
 
@@ -183,7 +183,7 @@ def assess(path: Path, t: float, X: Any, y: Any, *, sample_weight: Any = None, o
     point, penalty = path.at(t), path.trajectory.penalty
     inside = (point.coef != 0) | penalty.free
     if not np.any(point.coef):
-        raise ValueError(f"`t`={point.t:g} is before any column enters, so there is no model to assess; choose a later t.")
+        raise ValueError(f"`t`={point.t:g} is before any column enters: there is no model to assess; choose a later t.")
     study = Regression.read(
         path.encode(X), y, loss=path.loss, penalty=penalty, kappa=path.kappa, standardize=_standardized(path.units),
         fit_intercept=bool(path.intercept.any()), sample_weight=sample_weight, offset=offset,
@@ -223,8 +223,8 @@ def _check(path: Any) -> None:
         )
     if path.trajectory.penalty.name != "l1":
         raise ValueError(
-            f"`path` has the penalty {path.trajectory.penalty.name!r}; only single columns are assessed, so trace it with "
-            'penalty="l1" (categorical columns as indicators).'
+            f"`path` has the penalty {path.trajectory.penalty.name!r}; only single columns are assessed, so trace it "
+            'with penalty="l1" (categorical columns as indicators).'
         )
 
 

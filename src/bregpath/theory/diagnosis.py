@@ -46,7 +46,7 @@ class Diagnosis:
     dynamics : OracleDynamics
         The oracle dynamics, knot by knot: ``t``, ``theta``, ``dual``, ``distance``, ``potential``.
     path : Path
-        The path itself, to the first false positive after ``tbar``.
+        The path itself, until after ``tbar`` it has more columns than are true.
     names : list of str
         Of the columns, or of the pairs of nodes.
 
@@ -133,10 +133,12 @@ class Diagnosis:
             seen = f"{self.names[self._outside[np.argmin(self.path.entry_times[self._outside])]]} at t = {first:.4g}"
         spans = ", ".join(f"{begin:.4g} to {end:.4g}" for begin, end in self.signs)
         is_right = np.array_equal(np.sign(self.model.coef), np.sign(self.truth.coef))
-        limit = f"at most {self.error_bound:.4g} {when}"
+        none, limit = f"none before t = {t:.4g}", f"at most {self.error_bound:.4g} {when}"
+        if not t > 0:
+            none = limit = when = "nothing"
         return (
-            Finding("no false positive", all(held[:3]), f"none before t = {t:.4g}", first > t, seen),
-            Finding("l2 error", all(held[:5]), limit, self.error <= self.error_bound, f"{self.error:.4g} {when}"),
+            Finding("no false positive", all(held[:3]), none, first > t, seen),
+            Finding("l2 error", all(held[:5]), limit, self.error <= self.error_bound, f"{self.error:.4g}"),
             Finding("right signs", all(held), when, is_right, f"from t = {spans}" if spans else "never"),
         )
 
@@ -183,8 +185,8 @@ def diagnose(
 ) -> Diagnosis:
     r"""Check the conditions of the consistency theorem on data with a known truth, and what it promises.
 
-    With truth :math:`\theta^*`, support :math:`S` and oracle estimator :math:`\theta^o`, the theorem (Huang & Yao, AISTATS
-    2018) says that no column outside :math:`S` enters before
+    With truth :math:`\theta^*`, support :math:`S` and oracle estimator :math:`\theta^o`, the theorem (Huang & Yao,
+    AISTATS 2018) says that no column outside :math:`S` enters before
 
     .. math:: \bar t = \frac{\eta}{2 (C + 1) \lVert \nabla\ell(\theta^*) \rVert_\infty},
 
@@ -198,6 +200,7 @@ def diagnose(
     loss : str or object, optional
         By default that of the model; "composite" or "mpf" for an Ising model.
     kappa : float, default 10
+        ``inf`` is inverse scale space.
     step : "adaptive" or float, default "adaptive"
         Adaptive steps follow the flow itself, to which the theorem applies with a step of zero.
     tol : float, default 1e-4
@@ -215,8 +218,8 @@ def diagnose(
     >>> diagnosis.contradictions
     ()
     """
+    options, kappa = TraceOptions(step=step, tol=tol, saturation=None).with_kappa(kappa)
     truth = Truth.of(simulation, loss, kappa)
-    options = TraceOptions(step=step, tol=tol, saturation=None)
     delta = 0.0 if isinstance(options.step, str) else float(options.step)
     restriction = Restriction(truth.problem, truth.support)
     dynamics = _oracle_dynamics(truth, restriction, options, delta)
@@ -248,10 +251,10 @@ def _oracle_dynamics(truth: Truth, restriction: Restriction, options: TraceOptio
 
 
 def _observe(truth: Truth, options: TraceOptions, t: float, end: float) -> Path:
-    """The path itself, to the first false positive after ``t`` or to an end."""
-    outside = truth.beta == 0
+    """The path itself, to an end, or until after ``t`` it has more columns than are true."""
+    s = len(truth.support)
 
     def has_erred(progress: Progress) -> bool:
-        return progress.t > t and bool(np.any(progress.coef.ravel()[outside]))
+        return progress.t > t and progress.n_active > s
 
     return truth.trace(replace(options, t=[end], stop=has_erred))

@@ -5,13 +5,14 @@ With :math:`S_\alpha` the unpenalised parameters and the true columns, :math:`\t
 
 * :math:`\lambda I \preceq \nabla^2_{S_\alpha S_\alpha}\ell \preceq \Lambda I` between :math:`\theta(t)` and
   :math:`\theta^o`, and between :math:`\theta^*` and :math:`\theta^o`;
-* :math:`\mathrm{irr} = \bar H_{S^c S_\alpha} \bar H_{S_\alpha S_\alpha}^{-1}`,
-  :math:`\sup_T \lVert \int_0^T \mathrm{irr}\, du \rVert_\infty \le 1 - \eta/2`, :math:`\lVert\mathrm{irr}\rVert_\infty \le C`;
+* :math:`\mathrm{irr} = \bar H_{S^c S_\alpha} \bar H_{S_\alpha S_\alpha}^{-1}` at :math:`\theta(t)`, with
+  :math:`\sup_T \lVert \int_0^T \mathrm{irr}\, du \rVert_\infty \le 1 - \eta/2` and
+  :math:`\lVert\mathrm{irr}\rVert_\infty \le C`;
 * :math:`\kappa \ge 2 d(0)`, where :math:`d` is the distance to :math:`\theta^o`; and
   :math:`\lambda' = \lambda (1 - \kappa\delta\Lambda/2) > 0` for steps :math:`\delta`.
 
-The paper has :math:`2 \lVert\theta^o\rVert` for :math:`2 d(0)`: the same for a start at zero. A path starts at the null model,
-and then :math:`d(0)` is what the proof uses.
+The paper has :math:`2 \lVert\theta^o\rVert` for :math:`2 d(0)`: the same for a start at zero. A path starts at the null
+model, and then :math:`d(0)` is what the proof uses.
 """
 
 from __future__ import annotations
@@ -50,8 +51,7 @@ class Guarantee:
     def measure(cls, restriction: Restriction, truth: Array, dynamics: OracleDynamics, step: float) -> Guarantee:
         """Look at the oracle dynamics of a problem whose true parameters are ``truth``."""
         a, optimum = restriction.n_alpha, dynamics.optimum
-        thetas, _ = dynamics.waypoints
-        extremes = [restriction.extremes(theta, optimum) for theta in [truth, *thetas]]
+        extremes = [restriction.extremes(theta, optimum) for theta in [truth, dynamics.theta[0], *dynamics.stages[0]]]
         push, bound = _push(restriction, truth, dynamics)
         gradient = np.concatenate([restriction.gradient(truth), restriction.gradient_outside(truth)])
         return cls(
@@ -89,7 +89,12 @@ class Guarantee:
     @property
     def contraction(self) -> float:
         """The convexity that is left to steps of finite length: lambda'."""
-        return max(self.convexity * (1 - self.kappa * self.step * self.smoothness / 2), 0.0)
+        return max(self.convexity * (1 - self.stiffness / 2), 0.0)
+
+    @property
+    def stiffness(self) -> float:
+        """The length of a step in units of what the curvature of the loss allows: stable below 2."""
+        return self.kappa * self.step * self.smoothness if self.step else 0.0
 
     def error_bound(self, t: float) -> float:
         """Of the Euclidean distance to the truth at a time up to ``tbar``.
@@ -114,24 +119,24 @@ class Guarantee:
         return (
             Condition(
                 "restricted strong convexity", self.is_convex, self.convexity, ">", 0.0,
-                "on the true columns the loss is flat in some direction; more rows, or no columns that are combinations "
-                "of others.",
+                "on the true columns the loss is flat in some direction; take more rows, or drop columns that are "
+                "combinations of others.",
             ),
             Condition(
                 "irrepresentable condition", self.irr < 1, self.irr, "<", 1.0,
                 f"{critical} imitates the true columns: even without noise it is pushed to {self.irr:.3g} times its "
-                "threshold.",
+                "threshold." if np.isfinite(self.irr) else "it has no value where the loss is flat.",
             ),
             Condition(
                 "irrepresentable bound C", bool(np.isfinite(self.irr_bound)), self.irr_bound, "<", np.inf,
-                "the true columns cannot be told apart.",
+                "it has no value where the loss is flat.",
             ),
             Condition(
                 "damping kappa", self.kappa >= 2 * self.start, self.kappa, ">=", 2 * self.start,
                 f"kappa is small for the size of the coefficients; take {2 * self.start:.3g} or more.",
             ),
             Condition(
-                "step", self.step < longest, self.step, "<", longest,
+                "step * kappa * Lambda", self.stiffness < 2, self.stiffness, "<", 2.0,
                 f"the step is too long for the curvature of the loss; take less than {longest:.3g}.",
             ),
             Condition(
@@ -148,13 +153,11 @@ class Guarantee:
 
 def _push(restriction: Restriction, truth: Array, dynamics: OracleDynamics) -> tuple[Array, float]:
     """How far each column outside is pushed along the oracle dynamics without noise, and the bound C."""
-    thetas, duals = dynamics.waypoints
+    thetas, moves = dynamics.stages
     slopes = np.stack([restriction.regressions(restriction.mean_weights(truth, theta)) for theta in thetas])
     if not np.isfinite(slopes).all():
         return np.full(len(restriction.outside), np.inf), np.inf
-    moves = np.einsum("tkm,tm->tk", (slopes[:-1] + slopes[1:]) / 2, np.diff(duals, axis=0))
-    # While nothing has moved but the dual, it goes from zero to the first of the differences.
-    push = np.abs(np.cumsum(moves, axis=0)).max(axis=0, initial=0.0)
+    push = np.abs(np.cumsum(np.einsum("tkm,tm->tk", slopes, moves), axis=0)).max(axis=0, initial=0.0)
     return push, float(np.abs(slopes).sum(axis=2).max(initial=0.0))
 
 

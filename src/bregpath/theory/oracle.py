@@ -16,7 +16,7 @@ from bregpath.theory.truth import Truth
 
 __all__ = ["OracleDynamics", "oracle_estimator"]
 
-MAX_POINTS = 300  # at which curvature along the dynamics is looked at
+MAX_STAGES = 300  # of the dynamics, in each of which its curvature is looked at once
 
 
 def oracle_estimator(truth: Truth) -> Array:
@@ -43,6 +43,8 @@ class OracleDynamics:
     t : ndarray of shape (K,)
     theta : ndarray of shape (K, m)
         Unpenalised parameters, then the coefficients of the support.
+    during : ndarray of shape (K - 1, m)
+        The same inside each step: at its start where steps are fixed, else in its middle.
     dual : ndarray of shape (K, m)
         What moves at the speed of minus the gradient: ``alpha / kappa``, then ``z``.
     optimum : ndarray of shape (m,)
@@ -52,6 +54,7 @@ class OracleDynamics:
 
     t: Array
     theta: Array
+    during: Array
     dual: Array
     optimum: Array
     n_alpha: int
@@ -62,18 +65,17 @@ class OracleDynamics:
         """Read it from a path on which only the true columns may enter, with ``fixed`` or adaptive steps."""
         a, kappa = restriction.n_alpha, path.kappa
         t = np.unique(np.concatenate([[0.0], *(chunk.t for chunk in path.trajectory.chunks)]))
-        theta = _read(path, restriction, t)
-        gradient = _gradients(restriction, theta)
-        # A fixed step goes along the gradient at its start. Adaptive steps follow the flow; Simpson's rule does, too.
-        mean = gradient[:-1]
-        if not fixed:
-            middle = _gradients(restriction, _read(path, restriction, (t[:-1] + t[1:]) / 2))
-            mean = (gradient[:-1] + 4 * middle + gradient[1:]) / 6
+        theta, during = (_read(path, restriction, times) for times in (t, t[:-1] if fixed else (t[:-1] + t[1:]) / 2))
+        mean = _gradients(restriction, during)
+        # Fixed steps follow the gradient at their start, and inverse scale space has one gradient between two events.
+        if not fixed and np.isfinite(kappa):
+            at_knots = _gradients(restriction, theta)
+            mean = (at_knots[:-1] + 4 * mean + at_knots[1:]) / 6  # Simpson's rule
         moved = -np.cumsum(np.diff(t)[:, None] * mean[:, a:], axis=0)
         beta = theta[:, a:]
         waiting = np.clip(np.concatenate([np.zeros((1, beta.shape[1])), moved]), -1.0, 1.0)
         z = np.where(beta != 0, np.sign(beta) + beta / kappa, waiting)
-        return cls(t, theta, np.hstack([theta[:, :a] / kappa, z]), optimum, a, kappa)
+        return cls(t, theta, during, np.hstack([theta[:, :a] / kappa, z]), optimum, a, kappa)
 
     @cached_property
     def distance(self) -> Array:
@@ -82,19 +84,21 @@ class OracleDynamics:
 
     @cached_property
     def potential(self) -> Array:
-        r""":math:`\Psi = \lVert\beta^o\rVert_1 - \langle\beta^o, \rho\rangle + d^2 / 2\kappa` (K,), which never rises."""
+        r"""What never rises, :math:`\lVert\beta^o\rVert_1 - \langle\beta^o, \rho\rangle + d^2 / 2\kappa` (K,)."""
         goal, rho = self.optimum[self.n_alpha :], np.clip(self.dual[:, self.n_alpha :], -1.0, 1.0)
         return np.abs(goal).sum() - rho @ goal + self.distance**2 / (2 * self.kappa)
 
     @cached_property
-    def waypoints(self) -> tuple[Array, Array]:
-        """``theta`` and ``dual`` at a few knots, evenly along the way, the limit being the last of them."""
+    def stages(self) -> tuple[Array, Array]:
+        """Some ``theta`` evenly along the way, the last at its end, and the moves of the dual around them."""
         a, goal = self.n_alpha, self.optimum
-        end = np.concatenate([goal[:a], np.sign(goal[a:]) * self.kappa + goal[a:]]) / self.kappa
-        theta, dual = np.vstack([self.theta, goal]), np.vstack([self.dual, end])
-        way = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(dual, axis=0)).sum(axis=1))])
-        few = np.unique(np.searchsorted(way, np.linspace(0.0, way[-1], MAX_POINTS)))
-        return theta[few], dual[few]
+        end = np.concatenate([goal[:a] / self.kappa, np.sign(goal[a:]) + goal[a:] / self.kappa])
+        moves, thetas = np.diff(np.vstack([self.dual, end]), axis=0), np.vstack([self.during, goal])
+        way = np.cumsum(np.abs(moves).sum(axis=1))
+        stage = np.ceil(MAX_STAGES * way / way[-1])
+        first = np.flatnonzero(np.diff(stage, prepend=-1.0))
+        last = np.append(first[1:], len(stage)) - 1
+        return thetas[(first + last + 1) // 2], np.add.reduceat(moves, first, axis=0)
 
 
 def _read(path: Path, restriction: Restriction, times: Array) -> Array:

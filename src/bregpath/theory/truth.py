@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from bregpath import _validation
 from bregpath._typing import Array, IntArray
 from bregpath.datasets import GraphSimulation, Simulation
 from bregpath.graphs import IsingModel
@@ -47,7 +46,7 @@ class Truth:
                 f"found {type(simulation).__name__}. For data without a known truth use bregpath.theory.assess."
             )
         if not len(truth.support):
-            raise ValueError("`simulation` has no true coefficients, so there is nothing to find; simulate with s >= 1.")
+            raise ValueError("`simulation` has no true coefficients, so there is nothing to find; take s >= 1.")
         return truth
 
     @property
@@ -92,7 +91,7 @@ def _of_regression(simulation: Simulation, loss: Any, kappa: float) -> Truth:
     loss = _own_loss(simulation.y) if loss is None else loss
     assembled = Regression.read(simulation.X, simulation.y, loss=loss, kappa=kappa, standardize=False).on()
     if assembled.problem.loss.n_outputs != 1:
-        raise ValueError(f"`loss`={assembled.problem.loss.name!r} has several outputs; choose one with a single output.")
+        raise ValueError(f"`loss`={assembled.problem.loss.name!r} has several outputs; choose one that has one.")
     beta = np.asarray(simulation.coef, dtype=float)
     units = assembled.units
     # Constants that the intercept absorbs are left out inside.
@@ -118,7 +117,6 @@ def _of_ising(simulation: GraphSimulation, loss: Any, kappa: float) -> Truth:
     loss = "composite" if loss is None else loss
     if loss not in ISING_LOSSES:
         raise ValueError(f"`loss` of an Ising model must be one of {ISING_LOSSES}, found {loss!r}.")
-    kappa = _validation.check_number("kappa", kappa)
     spins, p = simulation.X.astype(float), simulation.X.shape[1]
     constant = np.flatnonzero(np.ptp(spins, axis=0) == 0)
     if len(constant):
