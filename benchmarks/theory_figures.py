@@ -14,6 +14,7 @@ RATES = {
     "step": "length of fixed steps",
     "1 / kappa": "1 / kappa, from inverse scale space",
 }
+SCALE_SHOWN = 8.0  # of n / (s log p): beyond it all succeed
 
 
 def draw_rates(record: dict[str, Any], folder: str) -> str:
@@ -31,32 +32,33 @@ def draw_rates(record: dict[str, Any], folder: str) -> str:
         ax.set_xscale("log")
         ax.set_yscale("log")
         ax.set_xlabel(title)
-        ax.legend(frameon=False, fontsize=8, loc="lower right")
+        ax.legend(frameon=False, fontsize=8, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
     axes[0].set_ylabel("relative error")
     return _save(axes[0].figure, folder, "theory_limits.png")
 
 
 def draw_signs(record: dict[str, Any], folder: str) -> str:
     """Above, one panel an s: methods against n. Below, one panel a method: every s on the scale of the theory."""
-    shares, methods = record["shares"], list(record["methods"])
-    sizes = list(shares)
-    axes = subplots(2, max(len(sizes), len(methods)), figsize=(11.0, 6.4), sharey=True)
-    for ax, s in zip(axes[0], sizes, strict=True):
+    shares, methods = record["shares"], record["methods"]
+    axes = subplots(2, len(methods), figsize=(12.5, 6.2), sharey=True)
+    for ax, (s, of_methods) in zip(axes[0], shares.items(), strict=False):
         new_axes(ax)
-        for colour, dash, method in zip(COLORS, DASHES, methods, strict=False):
-            ax.plot(record["n"], shares[s][method], color=colour, linestyle=dash, marker="o", markersize=3.5,
-                    linewidth=1.5, label=record["methods"][method])  # fmt: skip
+        for colour, dash, (method, title) in zip(COLORS, (*DASHES, "-."), methods.items(), strict=False):
+            ax.plot(record["n"], of_methods[method], color=colour, linestyle=dash, marker="o", markersize=3.5,
+                    linewidth=1.5, label=title)  # fmt: skip
         ax.set_title(f"s = {s}", fontsize=9)
         ax.set_xlabel("rows n")
-    axes[0, 0].legend(frameon=False, fontsize=8, loc="lower right")
-    for ax, method in zip(axes[1], methods, strict=True):
+    for ax in axes[0, len(shares) :]:
+        ax.axis("off")
+    axes[0, -1].legend(*axes[0, 0].get_legend_handles_labels(), frameon=False, fontsize=9, loc="center left")
+    for ax, (method, title) in zip(axes[1], methods.items(), strict=True):
         new_axes(ax)
-        for colour, s in zip(COLORS[3:], sizes, strict=False):
+        for colour, s in zip(COLORS[3:], shares, strict=False):
             scaled = np.array(record["n"]) / (int(s) * np.log(record["p"]))
             ax.plot(scaled, shares[s][method], color=colour, marker="s", markersize=3.5, linewidth=1.3,
                     label=f"s = {s}")  # fmt: skip
-        ax.set_xlim(0, record["scale_shown"])
-        ax.set_title(record["methods"][method], fontsize=9)
+        ax.set_xlim(0, SCALE_SHOWN)
+        ax.set_title(title, fontsize=9)
         ax.set_xlabel("n / (s log p)")
     axes[1, 0].legend(frameon=False, fontsize=8, loc="lower right")
     for ax in axes[:, 0]:

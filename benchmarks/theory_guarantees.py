@@ -110,10 +110,13 @@ def failures(name: str, found: list[Diagnosis]) -> list[str]:
 def main(argv: list[str] | None = None) -> str:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.theory_guarantees", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="two simulations a family")
+    parser.add_argument("--only", default="", help="families whose names contain this text")
     parser.add_argument("--out", default="benchmarks/results")
     args = parser.parse_args(argv)
     kept, failed = [], []
     for name, family in FAMILIES.items():
+        if args.only not in name:
+            continue
         found = study(family, 2 if args.quick else family.wanted)
         kept.append(guarantees(name, found))
         failed.append(failures(name, found))

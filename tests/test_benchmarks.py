@@ -97,3 +97,15 @@ def test_inverse_scale_space(tmp_path: Path) -> None:
     assert all(row["ours"] > 0 for row in record["whole"]) and record["first"]["knots"] >= 20
     assert (tmp_path / "inverse_scale_space.png").stat().st_size > 10_000
     assert "| a |" in printed
+
+
+def test_theory(tmp_path: Path) -> None:
+    _run("theory_guarantees", "--quick", "--only", "imitated", "--out", str(tmp_path))
+    kept, failed = (tmp_path / "theory_guarantees.md").read_text().split("\n\n")
+    assert "| 10 | 0 | 0 (0) |" in kept  # ten draws, and nothing is guaranteed
+    assert "x39 10 times" in failed
+    _run("theory_signs", "--quick", "--out", str(tmp_path))
+    record = json.loads((tmp_path / "theory_signs.json").read_text())
+    for shares in record["shares"]["4"].values():
+        assert shares[0] <= shares[-1] == 1.0  # 60 and 200 rows
+    assert (tmp_path / "theory_signs.png").stat().st_size > 10_000

@@ -83,6 +83,18 @@ def test_without_intercept():
     assert_allclose(found.push, np.abs(slopes @ np.sign(path.at(t).coef[support])), rtol=1e-8)
 
 
+def test_a_saved_path_of_inverse_scale_space_and_sparse_columns(tmp_path):
+    sparse = pytest.importorskip("scipy.sparse")
+    data = make_logistic(300, 10, 3, density=0.4, seed=0)
+    path = bregpath.trace_path(data.X, data.y, loss="logistic", flow="giss")
+    path.save(tmp_path / "path.npz")
+    t = 2 * path.t[0]
+    one = assess(path, t, data.X, data.y)
+    other = assess(bregpath.load_path(tmp_path / "path.npz"), t, data.X.toarray(), data.y)
+    assert sparse.issparse(data.X) and len(one.support) > 1
+    assert_allclose(one.push, other.push, rtol=1e-8)
+
+
 def test_orthogonal_columns_push_nobody():
     Q = np.linalg.qr(np.column_stack([np.ones(32), np.random.default_rng(0).standard_normal((32, 6))]))[0][:, 1:]
     y = Q @ np.array([3.0, -2.0, 1.0, 0, 0, 0])

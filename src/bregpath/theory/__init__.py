@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from .assessment import Assessment, assess
 from .diagnosis import Diagnosis, diagnose
+from .guarantee import Guarantee
+from .oracle import OracleDynamics
 from .report import Condition, Finding
 from .signs import sign_intervals
 
-__all__ = ["Assessment", "Condition", "Diagnosis", "Finding", "assess", "diagnose", "sign_intervals"]
+__all__ = [
+    "Assessment",
+    "Condition",
+    "Diagnosis",
+    "Finding",
+    "Guarantee",
+    "OracleDynamics",
+    "assess",
+    "diagnose",
+    "sign_intervals",
+]

@@ -14,7 +14,7 @@ from bregpath.flow.stop import Progress
 from bregpath.path import Path, Point
 from bregpath.run import TraceOptions
 from bregpath.theory.curvature import Restriction
-from bregpath.theory.guarantee import Guarantee
+from bregpath.theory.guarantee import NEEDED, Guarantee
 from bregpath.theory.oracle import OracleDynamics, oracle_estimator
 from bregpath.theory.report import Condition, Finding, table
 from bregpath.theory.signs import sign_intervals
@@ -127,20 +127,22 @@ class Diagnosis:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What is claimed, whether it is guaranteed, and what was seen."""
-        held, first, t = [condition.held for condition in self.conditions], self.first_false_positive, self.model.t
+        first, t, signs = self.first_false_positive, self.model.t, np.sign(self.truth.coef)
         seen, when = f"none by t = {self.path.t[-1]:.4g}", f"at t = {t:.4g}"
         if np.isfinite(first):
             seen = f"{self.names[self._outside[np.argmin(self.path.entry_times[self._outside])]]} at t = {first:.4g}"
         spans = ", ".join(f"{begin:.4g} to {end:.4g}" for begin, end in self.signs)
-        is_right = np.array_equal(np.sign(self.model.coef), np.sign(self.truth.coef))
-        none, limit = f"none before t = {t:.4g}", f"at most {self.error_bound:.4g} {when}"
+        spans = f"from t = {spans}" if spans else "never"
+        none, limit, error = f"none before t = {t:.4g}", f"at most {self.error_bound:.4g} {when}", f"{self.error:.4g}"
         if not t > 0:
-            none = limit = when = "nothing"
-        return (
-            Finding("no false positive", all(held[:3]), none, first > t, seen),
-            Finding("l2 error", all(held[:5]), limit, self.error <= self.error_bound, f"{self.error:.4g}"),
-            Finding("right signs", all(held), when, is_right, f"from t = {spans}" if spans else "never"),
-        )
+            none = limit = when = error = "-"
+        rows = {
+            "no false positive": (none, first > t, seen),
+            "l2 error": (limit, self.error <= self.error_bound, error),
+            "right signs": (when, np.array_equal(np.sign(self.model.coef), signs), spans),
+        }
+        held = [condition.held for condition in self.conditions]
+        return tuple(Finding(claim, all(held[: NEEDED[claim]]), *row) for claim, row in rows.items())
 
     @property
     def contradictions(self) -> tuple[Finding, ...]:

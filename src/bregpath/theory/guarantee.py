@@ -26,26 +26,59 @@ from bregpath.theory.curvature import SINGULAR, Restriction
 from bregpath.theory.oracle import OracleDynamics
 from bregpath.theory.report import Condition
 
-__all__ = ["Guarantee"]
+__all__ = ["NEEDED", "Guarantee"]
+
+# How many of the conditions, in their order, each claim needs.
+NEEDED = {"no false positive": 3, "l2 error": 5, "right signs": 7}
 
 
 @dataclass(frozen=True, eq=False)
 class Guarantee:
-    """The theorem in numbers: constants that were measured, and what follows from them."""
+    """The theorem in numbers: constants that were measured, and what follows from them.
+
+    Attributes
+    ----------
+    n_alpha, s : int
+        Number of unpenalised parameters, and of true columns.
+    kappa, step : float
+        Of the dynamics; a step of 0 is the flow itself.
+    convexity, smoothness : float
+        Smallest and largest eigenvalue of the Hessian on the support, along the dynamics.
+    irr : float
+        How far, in units of the threshold, the oracle dynamics pushes a column outside without any noise.
+    irr_bound : float
+        Largest sum of the sizes of the coefficients with which a column outside is explained by the support: C.
+    critical : int
+        Position, among the columns outside, of the one that is pushed farthest; -1 where there is none.
+    noise : float
+        Largest entry of the gradient of the loss at the truth.
+    start : float
+        Distance from the null model to the oracle estimator: d(0).
+    signal, oracle_error : float
+        Smallest true coefficient, and largest error of a coefficient of the oracle estimator.
+
+    Examples
+    --------
+    >>> import bregpath
+    >>> data = bregpath.datasets.make_linear(500, 10, 2, r=0.0, seed=0)
+    >>> guarantee = bregpath.theory.diagnose(data).guarantee
+    >>> guarantee.tbar == guarantee.eta / (2 * (guarantee.irr_bound + 1) * guarantee.noise)
+    True
+    """
 
     n_alpha: int
     s: int
     kappa: float
-    step: float  # 0 for the flow itself
-    convexity: float  # lambda
-    smoothness: float  # Lambda
+    step: float
+    convexity: float
+    smoothness: float
     irr: float
-    irr_bound: float  # C
-    critical: int  # position among the columns outside of the one pushed farthest; -1 if there is none
-    noise: float  # largest entry of the gradient at the truth
-    start: float  # d(0)
-    signal: float  # smallest true coefficient
-    oracle_error: float  # sup-norm, of the coefficients of the oracle estimator
+    irr_bound: float
+    critical: int
+    noise: float
+    start: float
+    signal: float
+    oracle_error: float
 
     @classmethod
     def measure(cls, restriction: Restriction, truth: Array, dynamics: OracleDynamics, step: float) -> Guarantee:
@@ -109,11 +142,7 @@ class Guarantee:
         return _ratio(4 * np.log(self.s) + 9, self.contraction * max(t - 4 * self.step, 0.0))
 
     def conditions(self, t: float, critical: str) -> tuple[Condition, ...]:
-        """All of them, for claims about a time ``t``; ``critical`` is the name of the critical column.
-
-        The first three are those of "no false positive", the next two are needed for the error, and the last two for
-        the signs as well.
-        """
+        """All of them, for claims about a time ``t``; ``critical`` is the name of the critical column."""
         needed = self.signal_needed(t)
         longest = _ratio(2.0, self.kappa * self.smoothness)
         return (

@@ -49,7 +49,17 @@ class OracleDynamics:
         What moves at the speed of minus the gradient: ``alpha / kappa``, then ``z``.
     optimum : ndarray of shape (m,)
         Where the dynamics ends: the oracle estimator.
+    n_alpha : int
+        Number of unpenalised parameters.
     kappa : float
+
+    Examples
+    --------
+    >>> import bregpath
+    >>> data = bregpath.datasets.make_linear(500, 10, 2, r=0.0, seed=0)
+    >>> dynamics = bregpath.theory.diagnose(data).dynamics
+    >>> bool(dynamics.potential[-1] < 1e-6 * dynamics.potential[0])
+    True
     """
 
     t: Array

@@ -92,8 +92,10 @@ def _of_regression(simulation: Simulation, loss: Any, kappa: float) -> Truth:
     assembled = Regression.read(simulation.X, simulation.y, loss=loss, kappa=kappa, standardize=False).on()
     if assembled.problem.loss.n_outputs != 1:
         raise ValueError(f"`loss`={assembled.problem.loss.name!r} has several outputs; choose one that has one.")
-    beta = np.asarray(simulation.coef, dtype=float)
-    units = assembled.units
+    beta, units = np.asarray(simulation.coef, dtype=float), assembled.units
+    constant = np.flatnonzero(np.isinf(assembled.problem.penalty.weights[:, 0]) & (beta != 0))
+    if len(constant):
+        raise ValueError(f"`simulation`: the true column x{constant[0]} is constant, so nothing can find it; drop it.")
     # Constants that the intercept absorbs are left out inside.
     alpha = np.atleast_1d(simulation.intercept - units.shift + units.center @ beta)
     n, p = simulation.X.shape
