@@ -223,8 +223,8 @@ def _check(path: Any) -> None:
         )
     if path.trajectory.penalty.name != "l1":
         raise ValueError(
-            f"`path` has the penalty {path.trajectory.penalty.name!r}; only single columns are assessed, so trace it "
-            'with penalty="l1" (categorical columns as indicators).'
+            f"`path` has the penalty {path.trajectory.penalty.name!r}; only single columns are assessed. Trace it with "
+            'penalty="l1", and categorical columns of a frame as indicators of your own (less one level each).'
         )
 
 

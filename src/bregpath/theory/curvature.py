@@ -38,10 +38,6 @@ class Restriction:
         """The linear predictor (n, q)."""
         return (theta @ self._effects).reshape(self.shape) + self.problem.offset
 
-    def value(self, theta: Array) -> float:
-        """The loss."""
-        return self.problem.value(self.predictor(theta))
-
     def gradient(self, theta: Array) -> Array:
         """Derivative with respect to ``theta`` (m,)."""
         return self._effects @ self.problem.residual(self.predictor(theta)).ravel()
