@@ -19,7 +19,7 @@ SCALE_SHOWN = 8.0  # of n / (s log p): beyond it all succeed
 
 def draw_rates(record: dict[str, Any], folder: str) -> str:
     """Errors against what goes to zero, on logarithmic axes, with the measured orders."""
-    axes = subplots(1, len(RATES), figsize=(11.0, 3.7))[0]
+    axes = subplots(1, len(RATES), figsize=(11.0, 4.0))[0]
     for ax, (name, title) in zip(axes, RATES.items(), strict=True):
         new_axes(ax)
         for colour, (loss, curves) in zip(COLORS, record["losses"].items(), strict=False):
@@ -32,7 +32,7 @@ def draw_rates(record: dict[str, Any], folder: str) -> str:
         ax.set_xscale("log")
         ax.set_yscale("log")
         ax.set_xlabel(title)
-        ax.legend(frameon=False, fontsize=8, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
+        ax.legend(frameon=False, fontsize=8, loc="lower left", bbox_to_anchor=(0.0, 1.0))
     axes[0].set_ylabel("relative error")
     return _save(axes[0].figure, folder, "theory_limits.png")
 
