@@ -182,12 +182,18 @@ class Guarantee:
 
 def _push(restriction: Restriction, truth: Array, dynamics: OracleDynamics) -> tuple[Array, float]:
     """How far each column outside is pushed along the oracle dynamics without noise, and the bound C."""
-    thetas, moves = dynamics.stages
-    slopes = np.stack([restriction.regressions(restriction.mean_weights(truth, theta)) for theta in thetas])
-    if not np.isfinite(slopes).all():
-        return np.full(len(restriction.outside), np.inf), np.inf
-    push = np.abs(np.cumsum(np.einsum("tkm,tm->tk", slopes, moves), axis=0)).max(axis=0, initial=0.0)
-    return push, float(np.abs(slopes).sum(axis=2).max(initial=0.0))
+    now, farthest, bound = np.zeros(len(restriction.outside)), np.zeros(len(restriction.outside)), 0.0
+    before: Array | None = None
+    for theta, move in zip(*dynamics.stages, strict=True):
+        weights = restriction.mean_weights(truth, theta)
+        if before is None or not np.array_equal(weights, before):  # those of squared loss are always the same
+            slopes, before = restriction.regressions(weights), weights
+            bound = max(bound, float(np.abs(slopes).sum(axis=1).max(initial=0.0)))
+        if np.isinf(bound):
+            return np.full_like(now, np.inf), bound
+        now += slopes @ move
+        farthest = np.maximum(farthest, np.abs(now))
+    return farthest, bound
 
 
 def _ratio(numerator: float, denominator: float) -> float:
