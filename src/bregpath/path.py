@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import attrgetter
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from scipy.sparse import csr_array
 
-__all__ = ["Complexity", "Path", "Point", "Stats", "Units", "describe", "percent"]
+__all__ = ["Complexity", "Path", "Point", "Stats", "Units", "describe", "of_the_path", "percent"]
 
 
 class Point(NamedTuple):
@@ -191,13 +192,14 @@ class Path:
         """Mean response at ``t``: values, rates, or the probability of the second class (of every class if several)."""
         return self.loss.predict(self.decision_function(X, t, offset))
 
-    def encode(self, X: Any) -> Any:
+    def encode(self, X: Any, n_features: int | None = None) -> Any:
         """New data as the matrix the path was traced on: frames are expanded, shapes checked."""
+        n_features = self.n_features if n_features is None else n_features
         if self.encoder is not None and _frames.is_frame(X):
             return self.encoder.encode(X)
         X = _validation.check_design(X)
-        if X.shape[1] != self.n_features:
-            raise ValueError(f"`X` has {X.shape[1]} columns, the path was traced on {self.n_features}.")
+        if X.shape[1] != n_features:
+            raise ValueError(f"`X` has {X.shape[1]} columns, the path was traced on {n_features}.")
         return X
 
     # --- tables ----------------------------------------------------------------------------------------------
@@ -387,7 +389,12 @@ class Path:
         return describe(self, f"Path of {self.n_features} columns", "Df", self.df)
 
 
-def describe(path: Path, what: str, label: str, sizes: Array) -> str:
+def of_the_path(name: str) -> Any:
+    """What a path that has a `Path` of its parameters, such as one of graphs, takes from it."""
+    return property(attrgetter(f"path.{name}"))
+
+
+def describe(path: Any, what: str, label: str, sizes: Array) -> str:
     """A few rows of a path, with the sizes of its models."""
     how = f"({path.loss.name}, kappa={path.kappa:g}), {len(path.t)} times, {path.stats.steps} steps"
     rows = np.unique(np.linspace(0, len(path.t) - 1, 8).round().astype(int))

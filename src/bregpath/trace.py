@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from bregpath.path import Path
-from bregpath.regression import Regression
-from bregpath.run import SATURATION, run
+from bregpath.run import SATURATION
+from bregpath.structures.study import read_study
 
 __all__ = ["trace_path"]
 
@@ -28,6 +28,8 @@ def trace_path(
     t_ratio: float = 100.0,
     n_times: int = 100,
     flow: Any = "glbi",
+    structure: Any = None,
+    nu: float | None = None,
     sample_weight: Any = None,
     offset: Any = None,
     fit_intercept: bool = True,
@@ -110,10 +112,10 @@ def trace_path(
     >>> path.support(3 * path.t[0]).tolist()
     [0, 1, 2, 3]
     """
-    study = Regression.read(
+    study = read_study(
         X, y, loss=loss, penalty=penalty, groups=groups, penalty_factor=penalty_factor, lower=lower, upper=upper,
         kappa=kappa, sample_weight=sample_weight, offset=offset, fit_intercept=fit_intercept, standardize=standardize,
         flow=flow, step=step, tol=tol, t=t, t_ratio=t_ratio, n_times=n_times, stop=stop, saturation=saturation,
-        screening=screening, progress=progress,
+        screening=screening, progress=progress, structure=structure, nu=nu,
     )  # fmt: skip
-    return run(study.track())
+    return study.trace()  # type: ignore[no-any-return]

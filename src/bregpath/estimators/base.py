@@ -14,10 +14,10 @@ from bregpath import _frames, _interrupts, _validation
 from bregpath._typing import Array
 from bregpath.estimators.fixed_time import trace_to
 from bregpath.path import Path
-from bregpath.regression import Regression
 from bregpath.selection.criteria import CRITERIA, information_criterion
 from bregpath.selection.cross_validation import cross_validate
 from bregpath.selection.result import Selection
+from bregpath.structures.study import read_study
 from bregpath.trace import trace_path
 
 __all__ = ["AbstractBregmanEstimator"]
@@ -192,7 +192,7 @@ class AbstractBregmanEstimator(BaseEstimator):
             options["sample_weight"] = weights
         with _interrupts.all_or_nothing():
             if isinstance(self.stop, numbers.Real) and not isinstance(self.stop, bool):
-                study = Regression.read(X, y, **options)
+                study = read_study(X, y, **options)
                 self.path_, self.selection_ = trace_to(study, float(self.stop)), None
                 self.t_ = min(float(self.stop), float(self.path_.t[-1]))
             else:

@@ -14,13 +14,13 @@ from bregpath._threads import threads
 from bregpath._typing import Array, IntArray
 from bregpath.flow.integrate import integrate
 from bregpath.flow.stop import Result
-from bregpath.regression import Regression
 from bregpath.run import Track
 from bregpath.selection.checks import check_count
 from bregpath.selection.curves import MIN_FOLDS, aggregate, choose, clear_turn
 from bregpath.selection.folds import Folds, make_folds
 from bregpath.selection.result import ScoreCurve, Selection
 from bregpath.selection.scores import Scorer, make_scorers
+from bregpath.structures.study import read_study
 from bregpath.study import AbstractStudy
 
 __all__ = ["cross_validate", "validate"]
@@ -97,7 +97,7 @@ def cross_validate(
     >>> len(selection.times) < 100 and selection.stopped_early
     True
     """
-    study = Regression.read(X, y, **options)
+    study = read_study(X, y, **options)
     scorers = make_scorers(scoring, study.loss)
     folds = make_folds(cv, X, study.response, study.w, cv_groups, study.loss.is_classifier, seed)
     remedy = "use stratified folds, fewer folds, or `cv_groups` that spread every class over two groups"
