@@ -76,8 +76,9 @@ class Units:
 
     def restore(self, alpha: Array, columns: Array, beta: Array) -> tuple[Array, Array]:
         """Intercepts and coefficients of some columns, brought to the original scale."""
-        coef = beta * (self.y_unit / self.scale[columns, None])
-        return alpha * self.y_unit + self.shift - np.sum(self.center[columns, None] * coef, axis=-2), coef
+        coef, center = beta * (self.y_unit / self.scale[columns, None]), self.center[columns, None]
+        intercept = alpha * self.y_unit + self.shift
+        return (intercept - np.sum(center * coef, axis=-2) if center.any() else intercept), coef
 
 
 class Complexity(NamedTuple):

@@ -25,7 +25,7 @@ __all__ = ["AbstractBregmanEstimator"]
 # Constructor arguments that go to trace_path as they are.
 _TRACE_OPTIONS = (
     "penalty", "groups", "penalty_factor", "lower", "upper", "kappa", "flow", "step", "tol", "t_ratio",
-    "n_times", "fit_intercept", "standardize", "saturation", "screening",
+    "n_times", "fit_intercept", "standardize", "saturation", "screening", "structure", "nu",
 )  # fmt: skip
 
 
@@ -46,8 +46,8 @@ class AbstractBregmanEstimator(BaseEstimator):
         Folds, as in `cross_validate`. A number larger than the data allow (rows; rows of the smallest class
         for a classifier) is lowered with a warning. Where not even two folds of two rows (two of each class)
         are possible, BIC chooses, with a warning.
-    penalty, groups, penalty_factor, lower, upper, kappa, flow, step, tol, t_ratio, n_times, fit_intercept, standardize, saturation, screening
-        As in `trace_path`.
+    penalty, groups, penalty_factor, lower, upper, kappa, flow, step, tol, t_ratio, n_times, fit_intercept, standardize, saturation, screening, structure, nu
+        As in `trace_path`; with a ``structure`` the model is the projected estimate.
     scoring : str or callable, or several, optional
         What cross-validation measures; the deviance by default. The first of several chooses. See `cross_validate`.
     gamma : float, default 0.5
@@ -64,7 +64,7 @@ class AbstractBregmanEstimator(BaseEstimator):
         ``path_.feature_names``.
     t_ : float
         The chosen time.
-    path_ : Path
+    path_ : Path, or StructuredPath with a ``structure``
         The path. A cross-validation ends it once its curve has clearly turned; ``path_.extend(t_max)`` goes on, until
         the estimator is pickled, because it refers to the data.
     selection_ : Selection or None
@@ -105,6 +105,8 @@ class AbstractBregmanEstimator(BaseEstimator):
         standardize: bool | str = True,
         saturation: float | None = 0.999,
         screening: bool = True,
+        structure: Any = None,
+        nu: float | None = None,
         scoring: Any = None,
         gamma: float = 0.5,
         n_jobs: int | None = None,
@@ -128,6 +130,8 @@ class AbstractBregmanEstimator(BaseEstimator):
         self.standardize = standardize
         self.saturation = saturation
         self.screening = screening
+        self.structure = structure
+        self.nu = nu
         self.scoring = scoring
         self.gamma = gamma
         self.n_jobs = n_jobs

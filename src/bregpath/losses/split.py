@@ -15,8 +15,8 @@ __all__ = ["SplitLoss"]
 class SplitLoss(AbstractLoss):
     r"""``loss(eta) + sum_j w_j eta_j^2 / 2``: the last ``n_rows`` predictors are what is left of a constraint.
 
-    Of the rows of a `bregpath.stores.SplitStore` the first are those of the data; they alone have a response. The weights
-    of the others say what it costs to miss the constraint.
+    Of the rows of a `bregpath.stores.split.SplitStore` the first are those of the data; they alone have a response.
+    The weights of the others say what it costs to miss the constraint.
 
     Examples
     --------
@@ -39,8 +39,8 @@ class SplitLoss(AbstractLoss):
         self.classes = loss.classes
 
     def value(self, eta: Array, y: Array, w: Array) -> float:
-        rest = eta[-self.n_rows :]
-        return self.loss.value(eta[: -self.n_rows], y, w[: -self.n_rows]) + 0.5 * float(np.sum(self._weigh(w, rest) * rest))
+        of_data, rest = self.loss.value(eta[: -self.n_rows], y, w[: -self.n_rows]), eta[-self.n_rows :]
+        return of_data + 0.5 * float(np.sum(self._weigh(w, rest) * rest))
 
     def gradient(self, eta: Array, y: Array, w: Array) -> Array:
         of_data = self.loss.gradient(eta[: -self.n_rows], y, w[: -self.n_rows])

@@ -13,6 +13,7 @@ from bregpath.selection.result import Selection
 
 if TYPE_CHECKING:
     from bregpath.graphs.path import GraphPath
+    from bregpath.structures.path import StructuredPath
 
 __all__ = ["CRITERIA", "choose_by_criterion", "information_criterion"]
 
@@ -20,7 +21,7 @@ CRITERIA = ("aic", "aicc", "bic", "ebic", "gic")
 
 
 def information_criterion(
-    path: Path | GraphPath, kind: str = "bic", n: float | None = None, gamma: float = 0.5
+    path: Path | GraphPath | StructuredPath, kind: str = "bic", n: float | None = None, gamma: float = 0.5
 ) -> Selection:
     r"""Choose t by an information criterion.
 
@@ -52,7 +53,7 @@ def information_criterion(
 
     Parameters
     ----------
-    path : Path or GraphPath
+    path : Path, GraphPath or StructuredPath
     kind : {"bic", "aic", "aicc", "ebic", "gic"}, default "bic"
     n : int
         Number of rows the path was traced on; with sample weights their sum, since weight k stands for k rows.
@@ -87,7 +88,7 @@ def information_criterion(
     return choose_by_criterion(path, kind, n, gamma, path.deviance)
 
 
-def choose_by_criterion(path: Path | GraphPath, kind: str, n: Any, gamma: Any, deviance: Array) -> Selection:
+def choose_by_criterion(path: Any, kind: str, n: Any, gamma: Any, deviance: Array) -> Selection:
     """See `information_criterion`; the deviance at the times of the path may be another than its own."""
     kind, n, gamma = _check(kind, n, gamma)
     found, size, n_sightings, log_candidates = path.complexity
@@ -119,7 +120,7 @@ def _check(kind: Any, n: Any, gamma: Any) -> tuple[str, float, float]:
     return lowered, float(n), float(gamma)
 
 
-def _minus_two_log_likelihood(path: Path | GraphPath, n: float, size: Array, deviance: Array) -> Array:
+def _minus_two_log_likelihood(path: Path | GraphPath | StructuredPath, n: float, size: Array, deviance: Array) -> Array:
     if not path.loss.has_units:
         return n * deviance
     # RSS = 0 (a constant y, or an interpolating model) must not win by log 0: the floor is rounding error.

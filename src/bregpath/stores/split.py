@@ -61,8 +61,8 @@ class SplitStore(BlockStore):
               P P' = (\nu I + D'D)^{-1}.
 
     The unpenalised parameters are a, in some ``unit``, and u. Steepest descent in u is that of alpha in the norm
-    :math:`\nu |\alpha|^2 + |D \alpha|^2`, in which slow changes of alpha are as fast as quick ones: without it, steps would
-    have to be the shorter the smaller :math:`\nu` is.
+    :math:`\nu |\alpha|^2 + |D \alpha|^2`, in which slow changes of alpha are as fast as quick ones. Otherwise alpha
+    would lag behind gamma, the more so the smaller :math:`\nu` is.
 
     Parameters
     ----------
@@ -109,8 +109,13 @@ class SplitStore(BlockStore):
         return (self.unit * rows[:, 0] if self.unit > 0 else np.zeros((times, n_outputs))), coef
 
     def spread(self, alpha: Array, eta: Array) -> Array:
-        (intercept,), (coef,) = self.parameters(alpha[None], eta.shape[1])
-        return eta + np.concatenate([self.X.matvec(coef) + intercept, self.D @ coef])
+        q, n, p = eta.shape[1], *self.X.shape
+        coef, out = self.metric.root(alpha[-p * q :].reshape(p, q)), eta.copy()
+        out[:n] += self.X.matvec(coef)
+        out[n:] += self.D @ coef
+        if self.unit > 0:
+            out[:n] += self.unit * alpha[:q]
+        return out
 
     def collect(self, residual: Array) -> Array:
         of_data, rest = residual[: self.X.shape[0]], residual[self.X.shape[0] :]

@@ -1,4 +1,4 @@
-"""What of the coefficients is sparse: differences of neighbours, on a line, on a grid or on a graph, or any linear map."""
+"""What of the coefficients is sparse: differences of neighbours on a line, a grid or a graph, or any linear map."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from bregpath import _validation
 
 __all__ = ["STRUCTURES", "Structure", "as_structure", "fused", "graph", "grid", "trend"]
 
-REACH = 1000**0.5  # positions on a line over which noise is averaged before anything has entered
 OTHER_NU = 0.1  # for grids, graphs, and maps of which nothing is known
 
 
@@ -62,7 +61,7 @@ def grid(shape: Any) -> Any:
 
     sides = [_validation.check_integer("shape", side, 1) for side in np.atleast_1d(np.asarray(shape, dtype=object))]
     if math.prod(sides) < 2:
-        raise ValueError(f"`shape`={tuple(sides)} is a single point, which has no neighbours; give the sides of a grid.")
+        raise ValueError(f"`shape`={tuple(sides)} is one point, which has no neighbours; give the sides of a grid.")
     parts = [
         kron(kron(eye_array(math.prod(sides[:axis])), fused(side)), eye_array(math.prod(sides[axis + 1 :])))
         for axis, side in enumerate(sides)
@@ -84,9 +83,11 @@ def graph(edges: Any, p: int) -> Any:
     p = _validation.check_integer("p", p, 2)
     ends = np.atleast_2d(_validation.as_array("edges", edges))
     if ends.ndim != 2 or ends.shape[1] != 2 or ends.dtype.kind not in "iu":
-        raise ValueError(f"`edges` must be pairs (j, k) of whole numbers, found shape {ends.shape}, dtype {ends.dtype}.")
+        found = f"shape {ends.shape} and dtype {ends.dtype}"
+        raise ValueError(f"`edges` must be pairs (j, k) of whole numbers, found {found}.")
     if ends.min() < 0 or ends.max() >= p or np.any(ends[:, 0] == ends[:, 1]):
-        raise ValueError(f"`edges` must join two different nodes from 0 to {p - 1}, found {ends.min()} to {ends.max()}.")
+        found = f"nodes {ends.min()} to {ends.max()}"
+        raise ValueError(f"`edges` must join two different nodes from 0 to {p - 1}, found {found}.")
     m = len(ends)
     entries = np.tile([-1.0, 1.0], m), (np.repeat(np.arange(m), 2), ends.ravel())
     return csr_array(entries, shape=(m, p))
@@ -103,9 +104,11 @@ class Structure(NamedTuple):
 def _on_a_line(p: int, order: int = 2) -> Structure:
     """Before anything enters, coefficients are smoothed over about ``nu ** (-1 / (2 order))`` positions.
 
-    A change of slope adds up over as many.
+    So many make a change of slope, which adds up over them, as visible as a jump.
     """
-    return Structure(trend(p, order), REACH ** (-2 * order), REACH ** (1 - order))
+    D = trend(p, order)
+    reach = 10.0 if order == 1 else 1000**0.5
+    return Structure(D, reach ** (-2 * order), reach ** (1 - order))
 
 
 def _on_a_grid(p: int, shape: Any = None) -> Structure:
@@ -162,8 +165,8 @@ def _own_matrix(D: Any, p: int) -> Any:
     D = D if _validation.is_sparse(D) else _validation.as_array("structure", D)
     if D.dtype.kind not in "fiub" or len(D.shape) != 2:
         raise ValueError(
-            f"`structure` must be one of {sorted(STRUCTURES)} or a matrix of real numbers, found shape {D.shape} and dtype "
-            f"{D.dtype}."
+            f"`structure` must be one of {sorted(STRUCTURES)} or a matrix of real numbers, found shape {D.shape} "
+            f"and dtype {D.dtype}."
         )
     if D.shape[1] != p:
         hint = "; pass its transpose" if D.shape[0] == p else ""

@@ -29,8 +29,8 @@ ESTIMATES = ("projected", "dense")
 class Layout:
     """What the parameters of a split path mean, in the units of the data.
 
-    ``store`` turns its unpenalised parameters into intercepts and coefficients of ``(X - center) / scale``; ``shift`` is
-    what was taken from the intercepts beforehand.
+    ``store`` turns its unpenalised parameters into intercepts and coefficients of ``(X - center) / scale``; ``shift``
+    is what was taken from the intercepts beforehand.
     """
 
     store: SplitStore = field(repr=False)
@@ -74,8 +74,8 @@ class StructuredPath:
     """Models of all sizes, indexed by time ``t``, in which ``D coef`` is sparse: `trace_path` with a ``structure``.
 
     At every time there are three: the *dense* estimate, which has been fitted; the sparse *split* variable, which
-    ``D dense`` is near to; and the *projected* estimate, the one nearest to the dense one whose ``D coef`` is exactly zero
-    wherever the split variable is. The projected one predicts, unless another is asked for.
+    ``D dense`` is near to; and the *projected* estimate, the one nearest to the dense one whose ``D coef`` is exactly
+    zero wherever the split variable is. The projected one predicts, unless another is asked for.
 
     Attributes
     ----------
@@ -89,12 +89,13 @@ class StructuredPath:
     split : ndarray of shape (n_times, m) or (n_times, m, q)
         The split variable, one entry a row of D.
     df : ndarray of shape (n_times,)
-        Number of coefficients that the structure leaves free: of pieces, for differences.
+        Number of coefficients that the structure leaves free: of pieces, for differences. Where rows of another D depend
+        on each other, at least so many are.
     entry_times, exit_times : ndarray of shape (m,)
         Exact time at which each row of D first became active (``inf``: never), and last ceased to be (``inf``: not).
     deviance, deviance_ratio : ndarray of shape (n_times,)
-        Deviance of the projected estimate on the rows of the data (mean over rows), and the share that is explained of that
-        before the first entry.
+        Deviance of the projected estimate (mean over rows), and the share that is explained of the deviance before the
+        first entry.
     loss, kappa, result, stats
         As those of `bregpath.Path`.
 
@@ -141,9 +142,9 @@ class StructuredPath:
         return self.path.loss.loss  # type: ignore[attr-defined]
 
     @property
-    def D(self) -> Any:
-        """The structure, a sparse matrix of shape (m, p)."""
-        return self.layout.store.D
+    def structure(self) -> Any:
+        """The map D as a scipy.sparse matrix of shape (m, p)."""
+        return self.layout.project.D
 
     # --- reading ---------------------------------------------------------------------------------------------
 
@@ -184,7 +185,7 @@ class StructuredPath:
         return self.loss.predict(self.decision_function(X, t, offset, estimate=estimate))  # type: ignore[no-any-return]
 
     def _encode(self, X: Any) -> Any:
-        return self.path.encode(X, n_features=self.D.shape[1])
+        return self.path.encode(X, n_features=self.structure.shape[1])
 
     def read(self, times: Array) -> tuple[Array, IntArray, Array]:
         """Intercepts (T, q), the rows of D ever active (E,), and the split variable there (T, E, q); see `at`."""
@@ -227,7 +228,8 @@ class StructuredPath:
     def complexity(self) -> Complexity:
         """What information criteria pay for: rows of D that were found, and coefficients that are free."""
         intercepts = self.n_outputs if self.layout.store.unit > 0 else 0
-        return Complexity(self.path.df, self.df + intercepts, 1, float(np.log(self.D.shape[0] * self.n_outputs)))
+        candidates = self.structure.shape[0] * self.n_outputs
+        return Complexity(self.path.df, self.df + intercepts, 1, float(np.log(candidates)))
 
     def to_frame(self) -> pd.DataFrame:
         """One row a time: t, df, deviance ratio, intercept(s), and all coefficients of the projected estimate."""
@@ -258,12 +260,14 @@ class StructuredPath:
     @property
     def coef_names(self) -> list[str]:
         """Names of the coefficients: those of the data frame, or x0, x1, ..."""
-        return list(self.encoder.names) if self.encoder is not None else [f"x{j}" for j in range(self.D.shape[1])]
+        if self.encoder is not None:
+            return list(self.encoder.names)
+        return [f"x{j}" for j in range(self.structure.shape[1])]
 
     @property
     def feature_names(self) -> list[str]:
         """Names of what enters: the rows of D."""
-        return [f"D{j}" for j in range(self.D.shape[0])]
+        return [f"D{j}" for j in range(self.structure.shape[0])]
 
     def plot(self, **kwargs: Any) -> Any:
         """Draw the split variable against time; see `bregpath.plots.plot_path`."""
@@ -272,5 +276,5 @@ class StructuredPath:
         return plot_path(self, **kwargs)
 
     def __repr__(self) -> str:
-        what = f"StructuredPath of {self.D.shape[1]} coefficients, {self.D.shape[0]} rows of D"
+        what = f"StructuredPath of {self.structure.shape[1]} coefficients, {self.structure.shape[0]} rows of D"
         return describe(self, what, "Df", self.df)

@@ -11,6 +11,7 @@ from bregpath._typing import Array, BoolArray
 
 __all__ = ["Projection"]
 
+EXACT = 1e-10  # of what rows may miss zero by, relative to their entries and the coefficients
 SLACK = 1e-10  # of rows that depend on each other, relative to the largest entry of D squared
 REFINEMENTS = 4  # each divides what is left by the square of a singular value over the slack
 
@@ -40,7 +41,7 @@ class Projection:
         return _onto_null_space(rest, coef)
 
     def dimension(self, active: BoolArray) -> int:
-        """Number of coefficients that are left to choose: of pieces, where D takes differences."""
+        """Number of coefficients that are left to choose: of pieces, where D takes differences; else see `_rank`."""
         rest = self.D[np.flatnonzero(~active)]
         if self._joins_pairs:
             return self._pieces(rest)[0]
@@ -62,7 +63,7 @@ class Projection:
 
 
 def _rank(rest: Any) -> int:
-    """The rank that the places of the entries allow, which is the rank unless entries conspire."""
+    """The rank that the places of the entries allow: the rank itself, or more where rows depend on each other."""
     from scipy.sparse.csgraph import structural_rank
 
     return int(structural_rank(rest)) if rest.shape[0] else 0
@@ -71,30 +72,25 @@ def _rank(rest: Any) -> int:
 def _onto_null_space(rest: Any, coef: Array) -> Array:
     """``argmin |b - coef|^2`` with ``rest b = 0``, by the equations of its multipliers."""
     m, p = rest.shape
-    slack = 0.0
     if _rank(rest) == m:
-        with np.errstate(all="ignore"):
-            found = _solve(rest, coef, np.zeros(m), 0.0)
-        if found is not None:
-            return found[:p]
-    slack = SLACK * float(np.max(np.abs(rest.data))) ** 2
-    multipliers = np.zeros(m)
+        nearest = _solve(rest, coef, np.zeros(m), 0.0)[:p]
+        if np.abs(rest @ nearest).max() <= EXACT * np.abs(coef).max(initial=0.0) * np.abs(rest.data).max():
+            return nearest
+    # Rows that depend on each other have no single multipliers; with a slack they have, which in turn removes it.
+    slack, found = SLACK * float(np.max(np.abs(rest.data))) ** 2, np.zeros(p + m)
     for _ in range(REFINEMENTS):
-        found = _solve(rest, coef, multipliers, slack)
-        assert found is not None  # with a slack the equations are never singular
-        multipliers = found[p:]
+        found = _solve(rest, coef, found[p:], slack)
     return found[:p]
 
 
-def _solve(rest: Any, coef: Array, multipliers: Array, slack: float) -> Array | None:
+def _solve(rest: Any, coef: Array, multipliers: Array, slack: float) -> Array:
+    """Coefficients and multipliers; not numbers where the equations are singular."""
     from scipy.sparse import block_array, eye_array
     from scipy.sparse.linalg import splu
 
     m, p = rest.shape
     equations = block_array([[eye_array(p), rest.T], [rest, -slack * eye_array(m)]], format="csc")
     try:
-        found = splu(equations).solve(np.concatenate([coef, -slack * multipliers]))
-    except RuntimeError:  # singular
-        return None
-    misses = np.abs(rest @ found[:p]).max()
-    return found if slack or misses <= 1e-9 * np.abs(coef).max(initial=0.0) * np.abs(rest.data).max() else None
+        return splu(equations).solve(np.concatenate([coef, -slack * multipliers]))  # type: ignore[no-any-return]
+    except RuntimeError:
+        return np.full(p + m, np.nan)

@@ -45,9 +45,9 @@ class StructuredRegression(AbstractStudy):
 
     .. math:: \ell(a + X\alpha) + \frac{\mu}{2\nu} |D\alpha - \gamma|^2
 
-    with :math:`\mu` the mean square of the columns of X (about their means, if there is an intercept): so :math:`\nu` has
-    no units but those of D. All columns are scaled by one number, the root of the sum of those squares, because D compares
-    coefficients with each other. Replicates differ by the weights of the rows alone.
+    with :math:`\mu` the mean square of the columns of X (about their means, if there is an intercept): so :math:`\nu`
+    has no units but those of D. All columns are scaled by one number, the root of the sum of those squares, because D
+    compares coefficients with each other. Replicates differ by the weights of the rows alone.
     """
 
     data: Regression  # its penalty is that of no structure, and not used
@@ -113,6 +113,7 @@ class StructuredRegression(AbstractStudy):
         scan = data.store.scan(w)
         _validation.check_finite_columns(np.isfinite(scan.mean))
         size = float(np.linalg.norm(scan.deviation if data.fit_intercept else scan.size)) or 1.0
+        size = 1.0 if self.is_signal else size  # without rounding
         center = scan.mean if data.fit_intercept else np.zeros(p)
         scale = 1.0 if data.standardize is False else size
         y, offset, shift, y_unit = data.y, data.offset, np.zeros(data.loss.n_outputs), data.unit_of(w)
@@ -122,8 +123,10 @@ class StructuredRegression(AbstractStudy):
             y, offset = y / y_unit, offset / y_unit
         nu = self.nu / self.structure.unit**2
         cost = (size / scale) ** 2 / (p * nu)
-        X = IdentityBlock(n) if self.is_signal else data.store.fetch(np.arange(p)).standardized(center, np.full(p, scale))
-        # As fast as all else that moves.
+        X = IdentityBlock(n) if self.is_signal else data.store.fetch(np.arange(p))
+        if center.any() or scale != 1.0:
+            X = X.standardized(center, np.full(p, scale))
+        # With this unit the intercept is as fast as all else.
         store = SplitStore(X, Metric(D, nu), np.sqrt(cost) if data.fit_intercept else 0.0)
         gamma_unit = scale / self.structure.unit
         problem = Problem(
