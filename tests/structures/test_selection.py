@@ -45,8 +45,8 @@ def test_folds_are_scored_by_what_predicts() -> None:
 
 
 def test_criteria_count_free_coefficients() -> None:
-    truth, y = steps_signal(2)
-    path = trace_path(None, y, structure="fused", nu=1.0, t_ratio=20.0, n_times=40)
+    _, y = steps_signal(2)
+    path = trace_path(None, y, structure="fused", nu=0.1, t_ratio=6.0, n_times=20)
     chosen = information_criterion(path, "bic", n=100)
     assert_allclose(chosen.curves["parameters"], path.df)
     assert_allclose(chosen.curves["fit"], 100 * np.log(np.mean((path.coef - y) ** 2, axis=1)), rtol=1e-9)
@@ -83,7 +83,7 @@ def test_classifier() -> None:
 def test_resampling() -> None:
     X, y = blocky_regression("gaussian", n=150)
     options = {"structure": "fused", "nu": 0.1, "t_ratio": 10.0}
-    stable = stability_selection(X, y, n_replicates=20, n_variables=2, threshold=0.7, max_false=None, **options)
+    stable = stability_selection(X, y, n_replicates=10, n_variables=2, threshold=0.7, max_false=None, **options)
     assert stable.selected.tolist() == [5]
-    boot = bootstrap_intervals(X, y, t=20.0, n_replicates=20, structure="fused", nu=0.1)
+    boot = bootstrap_intervals(X, y, t=20.0, n_replicates=5, structure="fused", nu=0.1)
     assert boot.lower.shape == (12,)

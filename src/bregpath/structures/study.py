@@ -65,7 +65,7 @@ class StructuredRegression(AbstractStudy):
         if is_signal:
             from scipy.sparse import eye_array
 
-            X, options["fit_intercept"] = eye_array(0 if y is None else max(np.size(y), 1), format="csc"), False
+            X, options["fit_intercept"] = eye_array(1 if y is None else np.size(y), format="csc"), False
         data = Regression.read(X, y, **options)
         if data.encoder is not None and data.encoder.has_categories:
             raise ValueError("`X` has categorical columns, which no `structure` relates; encode them as numbers first.")
