@@ -32,7 +32,7 @@ EXTRAS_test := test
 EXTRAS_lint := lint
 EXTRAS_demo := plot,progress,frames
 EXTRAS_docs := docs
-EXTRAS_bench := all
+EXTRAS_bench := bench
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -93,6 +93,7 @@ bench: $(VENV)/.deps-bench  ## install the peers where possible, then all benchm
 	$(VENV)/bin/python -m benchmarks.growth $(BENCH_ARGS)
 	$(VENV)/bin/python -m benchmarks.graphs $(BENCH_ARGS)
 	$(VENV)/bin/python -m benchmarks.inverse_scale_space $(BENCH_ARGS)
+	$(VENV)/bin/python -m benchmarks.structure $(BENCH_ARGS)
 
 sdist: $(VENV)/.tools  ## the source distribution, in dist/
 	$(VENV)/bin/python -m pip install $(PIP_FLAGS) build

@@ -74,12 +74,11 @@ class Task(NamedTuple):
 
 def tasks(seeds: int, quick: bool) -> list[Task]:
     n, side, few = (200, 16, 6) if quick else (1000, 64, 25)
+    prices = np.geomspace(0.05, 3, few)
     return [
         Task("jumps", jumps, n, "fused", fused(n), np.geomspace(0.5, 100, few), seeds),
         Task("broken line", broken_line, n, "trend", trend(n), np.geomspace(5, 5000, few), seeds),
-        Task(
-            "image", image, side, ("grid", (side, side)), grid((side, side)), np.geomspace(0.05, 3, few), max(seeds // 2, 2)
-        ),
+        Task("image", image, side, ("grid", (side, side)), grid((side, side)), prices, max(seeds // 2, 2)),
     ]
 
 

@@ -60,6 +60,15 @@ def test_graphs(tmp_path: Path) -> None:
     assert "| Gaussian chain" in printed
 
 
+def test_structure(tmp_path: Path) -> None:
+    pytest.importorskip("cvxpy")
+    printed = _run("structure", "--quick", "--tasks", "jumps", "--noises", "0.3", "--out", str(tmp_path))
+    assert "l1 (cvxpy)" in printed
+    rows = [line.split(" | ") for line in (tmp_path / "structure.md").read_text().splitlines()[2:]]
+    errors = [float(row[3].split()[0]) for row in rows]
+    assert len(errors) == 3 and max(errors) < 0.3 * 0.3**2
+
+
 def test_area_under_the_curve_of_entry_times() -> None:
     code = (
         "import numpy as np\n"

@@ -20,8 +20,10 @@ def blocky_regression(loss: str, n: int = 80, p: int = 12, seed: int = 0) -> tup
     return X, np.where(rng.random(n) < expit(eta), 1, -1) if loss == "logistic" else eta + rng.normal(size=n)
 
 
-def plain_iteration(loss: str, X: np.ndarray, y: np.ndarray, D: np.ndarray, nu: float, kappa: float, step: float, n: int):
-    """``n`` steps from the first entry on: intercept, dense coefficients and split variable.
+def plain_iteration(
+    loss: str, X: np.ndarray, y: np.ndarray, D: np.ndarray, nu: float, kappa: float, step: float, n: int
+) -> tuple[float, float, np.ndarray, np.ndarray]:
+    """``n`` steps from the first entry on: its time, intercept, dense coefficients and split variable.
 
     alpha moves in the norm nu |alpha|^2 + |D alpha|^2, with X about its means, and the intercept in a unit of its own.
     """

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from bregpath import knockoff_select, trace_path
+from bregpath import StopWhenWorse, knockoff_select, trace_path
 from bregpath.stores import DenseStore
 from bregpath.structures import fused, graph, grid, trend
 from tests.structures.cases import blocky_regression
@@ -58,6 +58,8 @@ def test_what_belongs_together() -> None:
         knockoff_select(X, Y, structure="fused")
     with pytest.raises(ValueError, match="`X` contains NaN or infinity in 1 column"):
         trace_path(np.where(X == X.max(), np.nan, X), Y, structure="fused")
+    with pytest.raises(ValueError, match="StopWhenWorse knows no `structure`"):
+        trace_path(X, Y, structure="fused", stop=StopWhenWorse(X, Y))
     with pytest.raises(ValueError, match="`estimate` must be one of"):
         trace_path(X, Y, structure="fused", n_times=2, t_ratio=1.1).at(1.0, "sparse")
     with pytest.raises(ValueError, match="`X` has 5 columns, the path was traced on 12"):

@@ -111,7 +111,8 @@ def test_dense_and_sparse_are_the_same(fit_intercept: bool) -> None:
     options = {"nu": 0.01, "t_ratio": 10.0, "n_times": 10, "fit_intercept": fit_intercept}
     path = trace_path(X, y, structure=D.toarray(), **options)
     assert np.count_nonzero(path.split[-1]) > 0
-    for other in (trace_path(sp.csr_array(X), y, structure=sp.coo_array(D), **options), trace_path(X, y, structure=D, **options)):
+    for data, structure in ((sp.csr_array(X), sp.coo_array(D)), (X, D)):
+        other = trace_path(data, y, structure=structure, **options)
         assert_allclose(other.coef, path.coef, atol=1e-8)
         assert_allclose(other.intercept, path.intercept, atol=1e-8)
 
@@ -119,7 +120,8 @@ def test_dense_and_sparse_are_the_same(fit_intercept: bool) -> None:
 def test_a_signal_is_a_regression_on_the_unit_matrix() -> None:
     _, y = steps_signal(3)
     options = {"structure": "fused", "t_ratio": 5.0, "n_times": 8}
-    signal, regression = trace_path(None, y, **options), trace_path(sp.eye_array(100), y, fit_intercept=False, **options)
+    signal = trace_path(None, y, **options)
+    regression = trace_path(sp.eye_array(100), y, fit_intercept=False, **options)
     assert_allclose(regression.coef, signal.coef, atol=1e-9)
     with_intercept = trace_path(sp.eye_array(100), y, tol=1e-3, **options)
     eta = with_intercept.coef + with_intercept.intercept[:, None]
@@ -142,7 +144,7 @@ def test_an_offset_is_taken_off() -> None:
     assert_allclose(trace_path(X, y + shift, offset=shift, **options).coef, trace_path(X, y, **options).coef, atol=1e-8)
 
 
-def test_penalties_act_on_the_rows_of_D() -> None:
+def test_penalties_act_on_the_rows_of_the_map() -> None:
     _, y = steps_signal(5)
     rising = trace_path(None, y, structure="fused", lower=0.0, t_ratio=20.0, n_times=10)
     assert np.all(rising.split >= 0) and np.any(rising.split > 0)

@@ -89,8 +89,8 @@ class StructuredPath:
     split : ndarray of shape (n_times, m) or (n_times, m, q)
         The split variable, one entry a row of D.
     df : ndarray of shape (n_times,)
-        Number of coefficients that the structure leaves free: of pieces, for differences. Where rows of another D depend
-        on each other, at least so many are.
+        Number of coefficients that the structure leaves free: of pieces, for differences. Where rows of another D
+        depend on each other, at least so many are.
     entry_times, exit_times : ndarray of shape (m,)
         Exact time at which each row of D first became active (``inf``: never), and last ceased to be (``inf``: not).
     deviance, deviance_ratio : ndarray of shape (n_times,)

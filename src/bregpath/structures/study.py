@@ -12,6 +12,7 @@ import numpy as np
 from bregpath import _validation
 from bregpath._frames import ColumnEncoder
 from bregpath._typing import Array, IntArray
+from bregpath.flow.stop import StopWhenWorse
 from bregpath.losses import AbstractLoss
 from bregpath.losses.split import SplitLoss
 from bregpath.path import Path, Units
@@ -71,6 +72,8 @@ class StructuredRegression(AbstractStudy):
             raise ValueError("`X` has categorical columns, which no `structure` relates; encode them as numbers first.")
         if not data.store.has_intercepts:
             raise ValueError("`X` is a store with parameters of its own, which `structure` needs for itself; pass X.")
+        if isinstance(data.options.stop, StopWhenWorse):
+            raise ValueError("`stop`: StopWhenWorse knows no `structure`; choose t by cross_validate(..., structure=).")
         found = as_structure(structure, data.store.shape[1])
         m, q = found.D.shape[0], data.loss.n_outputs
         return cls(
