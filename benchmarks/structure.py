@@ -27,7 +27,7 @@ from bregpath.structures import fused, grid, trend
 from bregpath.structures.projection import Projection
 
 NOISES = (0.3, 0.6, 1.0)  # standard deviations; that of the truth is 1
-KAPPAS = (10.0, 30.0)
+KAPPAS = (10.0, 100.0)
 CHANGED = 1e-3  # of the standard deviation of the truth: a smaller difference of the peer's is none
 OURS = {"t_ratio": 20.0, "n_times": 60}
 
