@@ -27,9 +27,11 @@ from bregpath.structures import fused, grid, trend
 from bregpath.structures.projection import Projection
 
 NOISES = (0.3, 0.6, 1.0)  # standard deviations; that of the truth is 1
-KAPPAS = (10.0, 100.0)
 CHANGED = 1e-3  # of the standard deviation of the truth: a smaller difference of the peer's is none
-OURS = {"t_ratio": 20.0, "n_times": 60}
+WINDOW = {"t_ratio": 20.0, "n_times": 60}
+# Inverse scale space goes from event to event: for few changes on a line, not for all the edges of an image.
+ON_A_LINE = {"bregpath": {}, 'bregpath, flow="giss"': {"flow": "giss", "t_ratio": 10.0}}
+IN_AN_IMAGE = {"bregpath": {}, "bregpath, kappa = 30": {"kappa": 30.0}}
 
 
 def jumps(rng: np.random.Generator, n: int) -> np.ndarray:
@@ -62,6 +64,7 @@ class Task(NamedTuple):
     structure: Any
     D: Any
     lambdas: np.ndarray
+    ours: dict[str, dict[str, Any]]
     seeds: int
 
     def data(self, noise: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -73,18 +76,18 @@ class Task(NamedTuple):
 
 
 def tasks(seeds: int, quick: bool) -> list[Task]:
-    n, side, few = (200, 16, 6) if quick else (1000, 64, 25)
-    prices = np.geomspace(0.05, 3, few)
+    n, side, few = (200, 16, 6) if quick else (1000, 64, 20)
+    prices, few_images = np.geomspace(0.05, 3, few), max(seeds // 2, 2)
     return [
-        Task("jumps", jumps, n, "fused", fused(n), np.geomspace(0.5, 100, few), seeds),
-        Task("broken line", broken_line, n, "trend", trend(n), np.geomspace(5, 5000, few), seeds),
-        Task("image", image, side, ("grid", (side, side)), grid((side, side)), prices, max(seeds // 2, 2)),
+        Task("jumps", jumps, n, "fused", fused(n), np.geomspace(0.5, 100, few), ON_A_LINE, seeds),
+        Task("broken line", broken_line, n, "trend", trend(n), np.geomspace(5, 5000, few), ON_A_LINE, seeds),
+        Task("image", image, side, ("grid", (side, side)), grid((side, side)), prices, IN_AN_IMAGE, few_images),
     ]
 
 
-def ours(task: Task, truth: np.ndarray, y: np.ndarray, kappa: float) -> dict[str, float]:
+def ours(task: Task, truth: np.ndarray, y: np.ndarray, options: dict[str, Any]) -> dict[str, float]:
     began = time.perf_counter()
-    path = bregpath.trace_path(None, y, structure=task.structure, kappa=kappa, **OURS)
+    path = bregpath.trace_path(None, y, structure=task.structure, **{**WINDOW, **options})
     coef = path.coef
     seconds = time.perf_counter() - began
     error = np.mean((coef - truth) ** 2, axis=1)
@@ -110,11 +113,11 @@ def peer(task: Task, truth: np.ndarray, y: np.ndarray) -> dict[str, float]:
 
 
 def compare(task: Task, noise: float) -> list[list[str]]:
-    """Rows of the table: ours with some kappas, and the peer's."""
-    records = {f"bregpath, kappa = {kappa:g}": Record() for kappa in KAPPAS} | {"l1 (cvxpy)": Record()}
+    """Rows of the table: ours, and the peer's."""
+    records = {name: Record() for name in (*task.ours, "l1 (cvxpy)")}
     for seed in range(task.seeds):
         truth, y = task.data(noise, seed)
-        measured = [ours(task, truth, y, kappa) for kappa in KAPPAS] + [peer(task, truth, y)]
+        measured = [ours(task, truth, y, options) for options in task.ours.values()] + [peer(task, truth, y)]
         for record, figures in zip(records.values(), measured, strict=True):
             record.add(**figures, better=figures["error"] <= measured[-1]["error"])
     rows = []

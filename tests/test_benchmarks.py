@@ -66,7 +66,7 @@ def test_structure(tmp_path: Path) -> None:
     assert "l1 (cvxpy)" in printed
     rows = [line.split(" | ") for line in (tmp_path / "structure.md").read_text().splitlines()[2:]]
     errors = [float(row[3].split()[0]) for row in rows]
-    assert len(errors) == 3 and max(errors) < 0.3 * 0.3**2
+    assert len(errors) == 3 and max(errors) < 0.3 * 0.3**2 and errors[1] <= errors[2]
 
 
 def test_area_under_the_curve_of_entry_times() -> None:

@@ -89,8 +89,8 @@ def trace_path(
         a term ``mu / (2 nu) |D alpha - gamma|^2``; penalty, groups, factors, limits and entry times are those of gamma,
         one entry a row of D. The path is a `bregpath.structures.StructuredPath`.
     nu : float, optional
-        How freely ``D alpha`` may differ from the sparse gamma. By default 0.01 for "fused", ``0.001 ** order`` for
-        trends, 0.1 for all else. Small is needed where noise hides the structure, large tells close changes apart.
+        How freely ``D alpha`` may differ from the sparse gamma. By default 0.001 for "fused" (``0.001 ** order``
+        for trends), 0.1 for all else. Small is needed where noise hides the structure, large tells close changes apart.
     sample_weight : array-like of shape (n,), optional
         Weight k equals k copies of a row, weight 0 its absence.
     offset : array-like of shape (n,) or (n, q), optional

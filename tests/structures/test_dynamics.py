@@ -67,6 +67,20 @@ def test_true_jumps_enter_first() -> None:
     assert found >= 18
 
 
+def test_inverse_scale_space_is_the_limit() -> None:
+    """Of infinite kappa; and it finds the levels exactly, since nothing is left of a jump that has been fitted."""
+    _, y = steps_signal(0)
+    options = {"structure": "fused", "nu": 0.1, "t_ratio": 5.0, "n_times": 20}
+    limit = trace_path(None, y, flow="giss", **options)
+    away = [np.mean(np.abs(trace_path(None, y, kappa=kappa, **options).dense - limit.dense)) for kappa in (10.0, 100.0)]
+    assert away[1] < 0.3 * away[0] and away[1] < 0.01
+    exact = 0
+    for seed in range(20):
+        path = trace_path(None, steps_signal(seed)[1], structure="fused", flow="giss", t_ratio=4.0, n_times=20)
+        exact += any(path.support(t).tolist() == [29, 69] for t in path.t)
+    assert exact >= 16
+
+
 def test_a_broken_line_is_found() -> None:
     """About as well as by least squares with known kinks, whose mean error is four parameters' share of the noise."""
     good, truth = 0, np.interp(np.arange(200), [0, 80, 130, 199], [0.0, 3.0, -1.0, 1.0])

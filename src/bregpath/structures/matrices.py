@@ -12,6 +12,7 @@ from bregpath import _validation
 
 __all__ = ["STRUCTURES", "Structure", "as_structure", "fused", "graph", "grid", "trend"]
 
+REACH = 1000**0.5  # positions on a line over which noise is averaged before anything has entered
 OTHER_NU = 0.1  # for grids, graphs, and maps of which nothing is known
 
 
@@ -106,9 +107,7 @@ def _on_a_line(p: int, order: int = 2) -> Structure:
 
     So many make a change of slope, which adds up over them, as visible as a jump.
     """
-    D = trend(p, order)
-    reach = 10.0 if order == 1 else 1000**0.5
-    return Structure(D, reach ** (-2 * order), reach ** (1 - order))
+    return Structure(trend(p, order), REACH ** (-2 * order), REACH ** (1 - order))
 
 
 def _on_a_grid(p: int, shape: Any = None) -> Structure:

@@ -104,7 +104,7 @@ class StructuredPath:
     >>> import numpy as np
     >>> import bregpath
     >>> y = np.repeat([0.0, 2.0, -1.0], 30) + 0.2 * np.random.default_rng(0).normal(size=90)
-    >>> path = bregpath.trace_path(None, y, structure="fused")
+    >>> path = bregpath.trace_path(None, y, structure="fused", flow="giss")
     >>> path.support(2 * path.t[0]).tolist()  # jumps after these positions
     [29, 59]
     >>> len(np.unique(path.at(2 * path.t[0]).coef))
