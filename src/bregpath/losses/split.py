@@ -23,8 +23,8 @@ class SplitLoss(AbstractLoss):
     >>> import numpy as np
     >>> from bregpath.losses import GaussianLoss
     >>> loss = SplitLoss(GaussianLoss(), 1)
-    >>> loss.value(np.array([1.0, 3.0]), np.array([2.0]), np.array([1.0, 0.1]))  # 1 / 2 + 0.1 * 9 / 2
-    0.95
+    >>> loss.value(np.array([1.0, 3.0]), np.array([2.0]), np.array([1.0, 0.5]))  # 1 / 2 + 0.5 * 9 / 2
+    2.75
     """
 
     def __init__(self, loss: AbstractLoss, n_rows: int) -> None:
