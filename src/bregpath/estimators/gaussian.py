@@ -16,6 +16,7 @@ from bregpath.estimators.graph import AbstractGraph
 from bregpath.graphs.data import check_nodes, covariance, read_numbers
 from bregpath.graphs.layouts import AbstractLayout, GaussianLayout
 from bregpath.selection.checks import check_choice
+from bregpath.selection.kappas import CV_RULES
 
 __all__ = ["GaussianGraph"]
 
@@ -66,7 +67,7 @@ class GaussianGraph(AbstractGraph):
     """
 
     _losses = GaussianLayout.choices["loss"]
-    _rules = ("ebic", "bic", "cv", "cv-1se", "stars")
+    _rules = ("ebic", "bic", *CV_RULES, "stars")
 
     saturation = None
 
@@ -104,7 +105,7 @@ class GaussianGraph(AbstractGraph):
             raise ValueError("`X` is not a covariance matrix: it has a negative eigenvalue, or a variance of zero.")
         if w is not None:
             raise ValueError('`sample_weight` needs rows; with input="covariance" weigh the covariance itself.')
-        if self.stop in ("cv", "cv-1se", "stars"):
+        if self.stop in (*CV_RULES, "stars"):
             raise ValueError(f'`stop`={self.stop!r} needs rows; with input="covariance" use "ebic", "bic" or a time.')
         if self.n_samples is None and not self._is_time:
             raise ValueError(f"`stop`={self.stop!r} needs the number of rows behind the covariance: pass n_samples.")

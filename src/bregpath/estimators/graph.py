@@ -26,6 +26,7 @@ from bregpath.run import TraceOptions
 from bregpath.selection.bootstrap import BootstrapIntervals, intervals_of
 from bregpath.selection.checks import check_choice
 from bregpath.selection.graphs import criterion, cross_validate_graph, stars
+from bregpath.selection.kappas import CV_RULES, check_kappas, check_stop_of_kappas, chosen_by
 from bregpath.selection.result import Selection
 from bregpath.selection.stability import Stability, stability_of
 
@@ -41,7 +42,7 @@ class GraphParameters(BaseEstimator):
     cv: Any = 5
     mask: Any = None
     edge_weights: Any = None
-    kappa: float = 10.0
+    kappa: Any = 10.0
     flow: Any = "glbi"
     step: float | str = "adaptive"
     tol: float = 0.05
@@ -66,9 +67,10 @@ class AbstractGraph(GraphParameters):
     ----------
     loss : str
         See the class.
-    stop : {"ebic", "bic", "cv", "cv-1se", "mdc", "stars"} or float, default "ebic"
-        How the time is chosen: an information criterion; cross-validation of the (composite) deviance, its best time or
-        the sparsest within one standard error; cross-validation of the second-order MDC (Ising and Potts); the densest
+    stop : {"ebic", "bic", "cv", "cv-1se", "cv-sparse", "mdc", "stars"} or float, default "ebic"
+        How the time is chosen: an information criterion; cross-validation of the (composite) deviance, its best time,
+        the sparsest within one standard error, or (of several kappas) the best time of the largest one within one
+        standard error; cross-validation of the second-order MDC (Ising and Potts); the densest
         stable graph (StARS); or a given time t.
     gamma : float
         Price of the search in EBIC; 0.25 for Ising and Potts, 0.5 for Gaussian graphs.
@@ -78,8 +80,9 @@ class AbstractGraph(GraphParameters):
         False where an edge is forbidden.
     edge_weights : array-like of shape (p, p), optional
         Relative thresholds of the edges: 0 is never penalised, ``inf`` never enters.
-    kappa : float, default 10
-        Damping. Larger is less biased and costs more.
+    kappa : float, "cv" or list of float, default 10
+        Damping. Larger is less biased and costs more. Several are chosen from by cross-validation, as in
+        `bregpath.cross_validate`.
     flow : {"glbi", "giss"} or class, default "glbi"
         The dynamics; "giss" is its limit for infinite kappa (not for groups of parameters).
     step : "adaptive" or float, default "adaptive"
@@ -107,8 +110,8 @@ class AbstractGraph(GraphParameters):
     adjacency_ : ndarray of bool of shape (p, p)
     fields_ : ndarray
         Unpenalised parameters.
-    t_ : float
-        The chosen time.
+    t_, kappa_ : float
+        The chosen time, and kappa.
     path_ : GraphPath
         Graphs of all sizes.
     selection_ : Selection or None
@@ -120,6 +123,7 @@ class AbstractGraph(GraphParameters):
     path_: GraphPath
     selection_: Selection | None
     t_: float
+    kappa_: float
     weights_: Array
     adjacency_: BoolArray
     fields_: Array
@@ -130,7 +134,7 @@ class AbstractGraph(GraphParameters):
     # --- what each model does on its own ---------------------------------------------------------------------
 
     _losses: tuple[str, ...] = ()
-    _rules: tuple[str, ...] = ("ebic", "bic", "cv", "cv-1se", "mdc", "stars")
+    _rules: tuple[str, ...] = ("ebic", "bic", *CV_RULES, "mdc", "stars")
 
     @abstractmethod
     def _read(self, X: Any, w: Any) -> tuple[AbstractLayout, Array, Array]:
@@ -148,7 +152,8 @@ class AbstractGraph(GraphParameters):
         if self.max_sparsity is not None:
             level, p = _validation.check_number("max_sparsity", self.max_sparsity), layout.n_nodes
             options["stop"] = StopAtSparsity(layout, int(level * p * (p - 1) / 2 + 1e-9))
-        traced, kappa = TraceOptions(**options).with_kappa(self.kappa)
+        kappas = check_kappas(self.kappa)
+        traced, kappa = TraceOptions(**options).with_kappa(self.kappa if kappas is None else kappas[0])
         thresholds = edge_thresholds(layout.n_nodes, self.edge_weights, self.mask)
         return GraphStudy(layout, rows, weights, thresholds, kappa, traced)
 
@@ -172,6 +177,7 @@ class AbstractGraph(GraphParameters):
         check_choice("loss", self.loss, self._losses)
         if not self._is_time:
             check_choice("stop", self.stop, self._rules, " or a time t")
+        check_stop_of_kappas(self.stop, check_kappas(self.kappa) is not None)
         study = self._prepare(X, sample_weight)
         self.n_features_in_ = study.layout.n_nodes
         if _frames.is_frame(X):
@@ -185,7 +191,9 @@ class AbstractGraph(GraphParameters):
             else:
                 selection = self._select(study)
                 path, chosen = selection.path, selection.t
-        self._study, self.path_, self.selection_ = study, path, selection
+        several = selection is not None and selection.surface
+        self._study = study.with_kappa(path.kappa) if several else study
+        self.path_, self.selection_, self.kappa_ = path, selection, path.kappa
         self._set_time(chosen)
         return self
 
@@ -203,8 +211,9 @@ class AbstractGraph(GraphParameters):
         if self.stop == "stars":
             return stars(study, self.stars_beta, self.n_subsamples, self.n_jobs, self.random_state)
         measures = ("mdc" if self.stop == "mdc" else "deviance",)
-        selection = cross_validate_graph(study, self.cv, measures, self.n_jobs, self.random_state)
-        return selection.one_se() if self.stop == "cv-1se" else selection
+        kappas = check_kappas(self.kappa)
+        selection = cross_validate_graph(study, self.cv, measures, self.n_jobs, self.random_state, kappas=kappas)
+        return chosen_by(selection, str(self.stop))
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "_study": None}  # as a path does, leave the data behind
