@@ -16,39 +16,13 @@ from bregpath._typing import Array, BoolArray, IntArray
 from bregpath.flow.stop import Result
 from bregpath.flow.trajectory import Trajectory
 from bregpath.losses import AbstractLoss
+from bregpath.point import Naming, Point
 
 if TYPE_CHECKING:
     import pandas as pd
     from scipy.sparse import csr_array
 
 __all__ = ["Complexity", "Path", "Point", "Stats", "Units", "describe", "of_the_path", "percent"]
-
-
-class Point(NamedTuple):
-    """A model on a path.
-
-    Examples
-    --------
-    >>> import bregpath
-    >>> data = bregpath.datasets.make_linear(100, 5, 2, seed=0)
-    >>> t, intercept, coef = bregpath.trace_path(data.X, data.y).at(3.0)
-    >>> t, coef.shape
-    (3.0, (5,))
-    """
-
-    t: float
-    intercept: Any  # float, or (q,) for several outputs
-    coef: Array  # (p,), or (p, q)
-
-    def __eq__(self, other: object) -> bool:
-        """Whether two models are the same, number by number."""
-        return isinstance(other, Point) and all(map(np.array_equal, self, other))
-
-    def __ne__(self, other: object) -> bool:
-        return not self == other
-
-    def __hash__(self) -> int:
-        return hash(self.t)
 
 
 def percent(share: float) -> str:
@@ -163,7 +137,8 @@ class Path:
         intercepts, columns, values = self.read(np.array([t]))
         intercept, coef = intercepts[0], np.zeros((self.n_features, self.n_outputs))
         coef[columns] = values[0]
-        return Point(t, float(intercept[0]) if len(intercept) == 1 else intercept, self._outputs(coef))
+        naming = self.naming if len(intercept) == self.n_outputs else None
+        return Point(t, float(intercept[0]) if len(intercept) == 1 else intercept, self._outputs(coef), naming)
 
     def support(self, t: float) -> Array:
         """Indices of the columns with a non-zero coefficient at ``t``."""
@@ -354,12 +329,15 @@ class Path:
         """Class labels of a classification path."""
         return self.loss.classes
 
+    @cached_property
+    def naming(self) -> Naming:
+        """What the numbers of a model belong to."""
+        return Naming(self.encoder, self.scale, self.output_names if self.n_outputs > 1 else [])
+
     @property
     def feature_names(self) -> list[str]:
         """Names of the columns: those of the data frame, or x0, x1, ..."""
-        if self.encoder is not None:
-            return list(self.encoder.names)
-        return [f"x{j}" for j in range(self.n_features)]
+        return self.naming.columns
 
     @property
     def output_names(self) -> list[str]:

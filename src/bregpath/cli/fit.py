@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> None:
     selection, path = choose(data, stop, {"loss": loss, "kappa": kappa, "t_ratio": args.t_ratio})
     print_path(path)
     t = selection.t if selection is not None else float(stop)
-    print(f"\n{selection if selection is not None else f't = {t:g}, as asked for'}")
+    print(f"\n{selection.summary(model=False) if selection is not None else f't = {t:g}, as asked for'}")
     print(f"The model at t = {t:.4g} has {size(path, t)}.\n")
     print_model(path, t)
     if args.out:

@@ -189,6 +189,20 @@ class AbstractBregmanEstimator(BaseEstimator):
             eta = eta + shift.reshape(eta.shape)
         return eta
 
+    def summary(self) -> str:
+        """How the model was chosen, and its variables by name, those with the largest effect first.
+
+        Examples
+        --------
+        >>> import bregpath
+        >>> data = bregpath.datasets.make_linear(100, 10, 2, seed=0)
+        >>> print(bregpath.BregmanRegressor(stop=3.0).fit(data.X, data.y).summary())
+        Model at t = 3: 2 of 10 variables
+        ...
+        """
+        check_is_fitted(self)
+        return repr(self.path_.at(self.t_) if self.selection_ is None else self.selection_)
+
     # --- fitting ---------------------------------------------------------------------------------------------
 
     def _fit_path(self, X: Any, y: Array, loss: Any, sample_weight: Any, offset: Any, cv_groups: Any = None) -> None:

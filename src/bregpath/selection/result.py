@@ -209,6 +209,51 @@ class Selection:
         curve = self.scores[measure]
         return replace(self, t=curve.t_min, **vars(curve))
 
+    # --- the chosen model --------------------------------------------------------------------------------------
+
+    @property
+    def model(self) -> Point:
+        """The model on all rows at the chosen time."""
+        if self.path is None:
+            raise ValueError(f"The rule {self.rule!r} has no path; read the model from the one it was applied to.")
+        return self.path.at(min(self.t, float(self.path.t[-1])))
+
+    @property
+    def coef(self) -> Array:
+        """Coefficients of the chosen model."""
+        return self.model.coef
+
+    @property
+    def intercept(self) -> Any:
+        """Intercept of the chosen model."""
+        return self.model.intercept
+
+    def predict(self, X: Any, offset: Any = None) -> Array:
+        """Mean response of new rows by the chosen model, as `Path.predict`.
+
+        Examples
+        --------
+        >>> import bregpath
+        >>> data = bregpath.datasets.make_linear(100, 10, 3, seed=0)
+        >>> bregpath.cross_validate(data.X, data.y).predict(data.X[:2]).shape
+        (2,)
+        """
+        return self.path.predict(X, self.model.t, offset)
+
+    def to_frame(self) -> Any:
+        """One row a variable of the chosen model, by effect: coefficients, and the share of folds that have it too.
+
+        Needs pandas.
+        """
+        table = self.model.table
+        if table is None:
+            raise ValueError("The coefficients of a graph belong to no columns; use edge_table() of the estimator.")
+        frame = table.to_frame()
+        if self.fold_paths:
+            folds = self.fold_coef()[:, table.columns] != 0
+            frame["share_of_folds"] = folds.reshape(*folds.shape[:2], -1).any(axis=2).mean(axis=0)
+        return frame
+
     # --- what the folds know ---------------------------------------------------------------------------------
 
     @cached_property
@@ -281,6 +326,10 @@ class Selection:
         return lines
 
     def __repr__(self) -> str:
+        return self.summary()
+
+    def summary(self, model: bool = True) -> str:
+        """The choice in words and numbers, with the chosen model, by name, if wanted."""
         header = ["", "t", self.measure, *(["se"] if self.se is not None else []), *self.curves]
         lines = ["".join(f"{name:>{_width(name)}}" for name in header)]
         rows = {"1se": self.t_1se, "min": self.t_min} if self.t_1se is not None else {"min": self.t_min}
@@ -296,6 +345,8 @@ class Selection:
         others = [name for name in self.scores if name != self.measure]
         if others:
             lines.append(f"Measured too, see by(): {', '.join(others)}")
+        if model and self.path is not None and self.model.table is not None:
+            lines.append(repr(self.model))
         if self.surface:
             lines = [*self._rows_of_kappas(), f"The curve of kappa = {self.kappa:g}, {len(self.times)} times:", *lines]
             return "\n".join([f"Selection by {self.rule}: kappa = {self.kappa:g}, t = {self.t:.4g}", *lines])
