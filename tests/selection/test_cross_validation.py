@@ -357,3 +357,19 @@ def test_frames_with_rare_levels(library):
     encoder = selection.path.encoder
     same = cross_validate(encoder.encode(frame), y, groups=encoder.groups, penalty="group", n_times=20)
     assert_allclose(same.mean, selection.mean, rtol=1e-8)
+
+
+def test_the_chosen_model_is_at_hand(logistic):
+    pytest.importorskip("pandas")
+    selection = cross_validate(logistic.X, logistic.y, loss="logistic").one_se()
+    point = selection.path.at(selection.t_1se)
+    assert selection.model == point and selection.intercept == point.intercept
+    assert_array_equal(selection.coef, point.coef)
+    assert_array_equal(selection.predict(logistic.X), selection.path.predict(logistic.X, selection.t_1se))
+    frame = selection.to_frame()
+    assert len(frame) == np.count_nonzero(point.coef)
+    share = (selection.fold_coef() != 0).mean(axis=0)
+    assert_allclose(frame["share_of_folds"], [share[int(name[1:])] for name in frame.index])
+    assert repr(point) in repr(selection) and repr(point) not in selection.summary(model=False)
+    fitted = bregpath.BregmanClassifier(stop="cv-1se").fit(logistic.X, logistic.y)
+    assert repr(point) in fitted.summary() and "one-standard-error rule" in fitted.summary()

@@ -112,20 +112,22 @@ def _draw_kappas(ax: Axes, selection: Selection) -> None:
             ax.plot(*best, "o", markerfacecolor="none", markeredgecolor=style.INK, markersize=10, zorder=3.6)
             ax.annotate(name, best, (0, -8), textcoords="offset points", ha="center", va="top",
                         fontsize=style.LABEL_SIZE, color=style.INK)  # fmt: skip
-    ax.legend(frameon=False, fontsize=style.LABEL_SIZE, labelcolor=style.INK)
+    ax.legend(
+        frameon=False, fontsize=style.LABEL_SIZE, labelcolor=style.INK, loc="center left", bbox_to_anchor=(1.0, 0.5)
+    )
 
 
 def _frame_kappas(ax: Axes, selection: Selection) -> None:
-    """All times of all kappas, and scores from the best to that of the null model: what is worse matters little."""
+    """All times of all kappas, and scores from the best halfway to that of the null model."""
     curves = [measured[selection.measure] for measured in selection.surface.values()]
     first, last = min(curve.times[0] for curve in curves), max(curve.times[-1] for curve in curves)
     ax.set_xlim(first * 0.9, last * 1.1)
     sign = -1.0 if selection.larger_is_better else 1.0
     levels = np.concatenate([sign * curve.mean for curve in curves])
-    low, high = float(np.min(levels[np.isfinite(levels)])), float(max(sign * curve.mean[0] for curve in curves))
-    if np.isfinite(high) and high > low:
-        room = 0.12 * (high - low)
-        ax.set_ylim(*sorted((sign * (low - 1.5 * room), sign * (high + room))))
+    low, null = float(np.min(levels[np.isfinite(levels)])), float(max(sign * curve.mean[0] for curve in curves))
+    if np.isfinite(null) and null > low:
+        span = 0.5 * (null - low)
+        ax.set_ylim(*sorted((sign * (low - 0.2 * span), sign * (low + span))))
 
 
 def _chosen(selection: Selection) -> dict[str, float]:

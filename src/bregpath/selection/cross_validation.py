@@ -27,8 +27,8 @@ from bregpath.study import AbstractStudy, Source
 __all__ = ["cross_validate", "validate"]
 
 FIRST = 0.5  # share of the times that is traced before the curve is looked at
-FIRST_OF_SEVERAL = 0.25  # where others wait to take over
 STRETCH = 0.12  # share of the times between two looks, which cost more than a few small steps too many
+FIRST_OF_SEVERAL, STRETCH_OF_SEVERAL = 0.25, 0.2  # the same where kappas compete, and looks are many
 USUAL_RATIO = 100.0  # the window of which these are shares
 LARGE = 2**23  # bytes of data from which on looking costs nothing in comparison
 FEW_TIMES = 20  # that few times are traced on all rows at once
@@ -54,9 +54,9 @@ def cross_validate(
     All folds advance together and stop once the curve has clearly turned: when ``patience`` times in a row are
     worse than the best one before them by more than the standard errors of both, :math:`s(t) + s(t_{best})` (for the
     deviance, whose curve is smooth, by more than the larger of the two). Up to there the result is that of the
-    whole window. Several kappas advance together, and end sooner: a time is worse if it is so by more than the standard
-    error of the difference within folds, and a kappa is given up when its best score is worse than that of another one
-    by as much, and by more than twice of what it has gained lately.
+    whole window. Several kappas advance together. Of them a time is worse if it is so by more than 1.5 standard errors
+    of the difference within folds, and a kappa is given up when its best score is worse than that of another one by
+    more than a standard error, and by more than twice of what it has gained lately.
 
     Parameters
     ----------
@@ -159,14 +159,14 @@ def _validate_one(
     with threads(n_jobs, len(folds) + 1) as each:
         whole, options = study.track(), study.options
         whole.start()
-        clock, looks = whole.times, _looks(study, whole.times, 1.0, FIRST, patience)
+        clock, looks = whole.times, _looks(study, whole.times, 1.0, (FIRST, STRETCH), patience)
         # Times and rules of the user act on the path of all rows, which then tells the clock when it has ended.
         at_once = full or options.t is not None or options.stop is not None or len(clock) < FEW_TIMES
         first = len(clock) if at_once else looks.first
         integrate([whole], [float(clock[first - 1])], each=each)
         clock = whole.reached(clock)
         parts = _fold_tracks(study, scorers, folds, clock, study.sources([train for train, _ in folds]))
-        curves = FoldCurves(study, whole, clock, parts, _looks(study, clock, 1.0, FIRST, patience))
+        curves = FoldCurves(study, whole, clock, parts, _looks(study, clock, 1.0, (FIRST, STRETCH), patience))
         with progress_bar(options.progress, float(clock[0]), float(clock[-1])) as report:
             race = Race([curves], report)
             tracks = [Entrant(whole, curves), *(Entrant(part, curves) for part in parts)]
@@ -193,7 +193,7 @@ def _validate_several(
                 integrate([whole], [float(clock[-1])], each=each)
                 clock = whole.reached(clock)
             parts = _fold_tracks(one, scorers, folds, clock, sources)
-            looks = _looks(one, clock, window(1.0, kappa), FIRST_OF_SEVERAL, patience)
+            looks = _looks(one, clock, window(1.0, kappa), (FIRST_OF_SEVERAL, STRETCH_OF_SEVERAL), patience)
             entered[kappa] = FoldCurves(one, whole, clock, parts, replace(looks, of_several=True))
         with progress_bar(study.options.progress, t0, window(study.options.t_ratio, kappas[0]) * t0) as report:
             race = Race(list(entered.values()), report)
@@ -212,11 +212,13 @@ def _validate_several(
     return Selection.of_kappas(surface, choices, selections, given_up)
 
 
-def _looks(study: AbstractStudy, clock: Array, factor: float, first: float, patience: int | None) -> Looks:
+def _looks(
+    study: AbstractStudy, clock: Array, factor: float, shares: tuple[float, float], patience: int | None
+) -> Looks:
     """A window that is longer than usual is looked at as often as one of the usual length would be at these times."""
     total = int(np.searchsorted(clock, factor * USUAL_RATIO * (1 + 1e-9) * clock[0], side="right"))
-    stretch = 0 if study.nbytes >= LARGE else round(STRETCH * total)
-    return Looks(max(1, int(np.ceil(first * total))), stretch, patience)
+    stretch = 0 if study.nbytes >= LARGE else round(shares[1] * total)
+    return Looks(max(1, int(np.ceil(shares[0] * total))), stretch, patience)
 
 
 def _fold_tracks(

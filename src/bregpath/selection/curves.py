@@ -10,6 +10,8 @@ __all__ = ["MIN_FOLDS", "SE_RULES", "aggregate", "choose", "clear_turn", "paired
 
 # The error bars of fewer folds are too rough to end anything by.
 MIN_FOLDS = 4
+# So many standard errors of the difference within folds tell a turn: by one alone later and better minima are missed.
+PAIRED_MARGIN = 1.5
 # What "within one standard error" is about: the difference to the best point, or the best point itself.
 SE_RULES = ("paired", "glmnet")
 
@@ -41,7 +43,7 @@ def clear_turn(
 def paired_turn(
     scores: Array, weights: Array, patience: int, *, larger_is_better: bool = False
 ) -> tuple[int | None, int]:
-    r"""As `clear_turn`; a point is clearly worse when it is so by the standard error of the difference within folds.
+    r"""As `clear_turn`; a point is clearly worse when it is so by 1.5 standard errors of the difference within folds.
 
     Folds differ more from each other than a curve within a fold from time to time, so that far smaller rises are
     told from noise.
@@ -54,7 +56,7 @@ def paired_turn(
     (3, 3)
     """
     curve, place = _so_far(aggregate(scores, weights)[0], larger_is_better)
-    return _first_run(curve, place, paired_error(scores, scores[:, place], weights), patience)
+    return _first_run(curve, place, PAIRED_MARGIN * paired_error(scores, scores[:, place], weights), patience)
 
 
 def _so_far(mean: Array, larger_is_better: bool) -> tuple[Array, IntArray]:

@@ -32,6 +32,7 @@ KAPPAS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)  # of kappa="cv"
 # From this kappa on, the window of a path does not depend on it. Below, coefficients grow the slower the smaller kappa
 # is, and the window is longer in proportion.
 UNDAMPED = 10.0
+STRETCH = 10  # times, at least, over which the gain of a kappa is taken
 
 
 def check_kappas(kappa: Any) -> tuple[float, ...] | None:
@@ -96,9 +97,9 @@ class Entrant:
 class Race:
     """Folds of all kappas that advance together, each until its curve has turned or it has fallen too far behind.
 
-    Best scores are compared within folds. A kappa is given up once its best score so far is worse than that of another
-    by more than the standard error of their difference, and by more than twice of what it has gained during the last
-    stretch: two more of the kind would not bring it back.
+    A kappa is given up once its best score so far is worse than that of another by more than a standard error, of the
+    other score and of their difference within folds, so that it would not be the sparse choice either, and by more than
+    twice of what it has gained during the last stretch: two more of the kind would not bring it back.
     """
 
     curves: Sequence[FoldCurves]
@@ -132,9 +133,10 @@ class Race:
         others = [sign * other.scores(k) for other in self.curves if other.done]
         ahead, there = min((_best(scores, one.weights) for scores in others), key=lambda best: best[0])
         best, place = _best(mine, one.weights)
-        before, _ = _best(mine[:, : max(1, one.done - one.looks.stretch)], one.weights)
-        error = paired_error(place[:, None], there[:, None], one.weights)[0]
-        return bool(best - ahead > max(error, 2 * (before - best)))
+        before, _ = _best(mine[:, : max(1, one.done - max(one.looks.stretch, STRETCH))], one.weights)
+        of_difference = paired_error(place[:, None], there[:, None], one.weights)[0]
+        of_score = aggregate(there[:, None], one.weights)[1][0]
+        return bool(best - ahead > max(of_difference, of_score, 2 * (before - best)))
 
 
 def _best(scores: Array, weights: Array) -> tuple[float, Array]:
