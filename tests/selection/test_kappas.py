@@ -287,6 +287,8 @@ def test_bad_grids(kappa, message, data):
 def test_what_does_not_go_with_several_kappas(data):
     with pytest.raises(ValueError, match="`step`=0.1 is fixed"):
         cross_validate(data.X, data.y, loss="logistic", kappa=GRID, step=0.1)
+    with pytest.raises(ValueError, match="this `flow` has no kappa"):
+        cross_validate(data.X, data.y, loss="logistic", kappa=GRID, flow="giss")
     with pytest.raises(TypeError, match="`kappa` must be a number"):
         cross_validate(data.X, data.y, loss="logistic", kappa=["a"])
     with pytest.raises(TypeError, match="`kappa` must be a number"):

@@ -143,6 +143,8 @@ def validate(
     looks = None if full or len(folds) < MIN_FOLDS else patience
     if kappas is None:
         return _validate_one(study, scorers, folds, full, looks, se_rule, n_jobs)
+    if np.isinf(study.kappa):
+        raise ValueError("`kappa` is a list, but this `flow` has no kappa; use flow=\"glbi\", or leave `kappa` out.")
     if study.options.step != "adaptive":
         raise ValueError(
             f"`kappa` is a list, but `step`={study.options.step!r} is fixed, and which step is stable depends on "

@@ -158,8 +158,8 @@ def relaxed_refit(
         likelihood: it is the default for Huber's and users' losses, "fisher" for the others.
     ridge : float, default 0
         :math:`\rho` in :math:`\arg\min \sum_i w_i \ell_i / \sum_i w_i + \frac{\rho}{2} |\beta_S|^2`, with columns (and
-        y, if the path scaled it) in standard deviations. A little of it, such as 0.01, gives a finite model where columns
-        separate classes, depend on each other, or are as many as the rows.
+        y, if the path scaled it) in standard deviations. A little of it, such as 0.01, gives a finite model where
+        columns separate classes, depend on each other, or are as many as the rows.
 
     Notes
     -----
