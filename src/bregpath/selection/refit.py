@@ -21,7 +21,7 @@ __all__ = ["Refit", "relaxed_refit"]
 
 LIKELIHOODS = ("gaussian", "logistic", "multinomial", "poisson")
 SINGULAR = 1e-10  # smallest eigenvalue, relative to the largest, below which a matrix counts as singular
-MAX_NEWTON = 100
+MAX_NEWTON, MAX_HALVINGS = 100, 40
 CAVEAT = "Standard errors ignore that the same data chose the support: they are too small, and z too large."
 
 
@@ -304,11 +304,12 @@ class _Fit:
             eta = predictor(theta)
             gradient = (design.T @ problem.residual(eta) @ contrasts).ravel() + weights * theta
             step = np.linalg.lstsq(self._hessian(eta) + np.diag(weights), gradient, rcond=None)[0]
-            while (new := objective(theta - step)) > value and np.max(np.abs(step)) > 1e-12:
-                step = 0.5 * step
-            if not new < value - 1e-15 * abs(value):
+            steps = (0.5**k * step for k in range(MAX_HALVINGS))
+            shorter = next((some for some in steps if objective(theta - some) < value - 1e-15 * abs(value)), None)
+            if shorter is None:
                 break
-            theta, value = theta - step, new
+            theta = theta - shorter
+            value = objective(theta)
         by_column = theta.reshape(design.shape[1], -1) @ contrasts.T
         beta = np.zeros(problem.beta_shape)
         beta[: self.k] = by_column[free:]
