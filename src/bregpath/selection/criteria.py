@@ -109,7 +109,7 @@ def choose_by_criterion(path: Any, kind: str, n: Any, gamma: Any, deviance: Arra
             values = values + 2.0 * size * (size + 1.0) / spare
     elif kind == "ebic":
         values = values + 2.0 * gamma * found * log_candidates
-    if path.counts == "variables":
+    if path.counts != "edges":  # of which a graph may have more than there are rows
         # A model with as many parameters as rows is no summary of them, and its degrees of freedom mean nothing.
         full = size >= n
         values = values if full.all() else np.where(full, np.inf, values)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -90,6 +90,13 @@ class StructuredRegression(AbstractStudy):
     @property
     def w(self) -> Array:  # type: ignore[override]
         return self.data.w
+
+    @property
+    def kappa(self) -> float:  # type: ignore[override]
+        return self.data.kappa
+
+    def with_kappa(self, kappa: float) -> StructuredRegression:
+        return replace(self, data=self.data.with_kappa(kappa))
 
     @property
     def response(self) -> Array:
