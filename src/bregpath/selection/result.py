@@ -247,7 +247,9 @@ class Selection:
         """
         table = self.model.table
         if table is None:
-            raise ValueError("The coefficients of a graph belong to no columns; use edge_table() of the estimator.")
+            raise ValueError(
+                "This model is no list of columns; use edge_table() of a graph, or to_frame() of a structured path."
+            )
         frame = table.to_frame()
         if self.fold_paths:
             folds = self.fold_coef()[:, table.columns] != 0
