@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 # Not lazily: `gibbs` and `mdc` are modules too, and must not be found in place of the functions.
+from .check import Comparison, ModelCheck, check_model
 from .exact import enumerate_states
 from .export import adjacency, edge_table, sparsity, to_networkx, write_edges, write_graphml
 from .gibbs import gibbs
 from .mdc import mdc
+from .mixing import SampleDiagnostics
 from .models import GaussianModel, IsingModel, PottsModel
 from .path import GraphPath
 
 __all__ = [
+    "Comparison",
     "GaussianModel",
     "GraphPath",
     "IsingModel",
+    "ModelCheck",
     "PottsModel",
+    "SampleDiagnostics",
     "adjacency",
+    "check_model",
     "edge_table",
     "enumerate_states",
     "gibbs",

@@ -79,15 +79,15 @@ def gibbs(
     Warnings
     --------
     With fewer chains than rows, rows of one chain are dependent: standard errors that take them for independent are too
-    small; the effective size says by how much. ``chains=n`` gives independent rows at the price of `burn_in` sweeps each.
-    Plain chains that all began near one mode cannot know of others, and fewer than 16 chains of fewer than 50 rows
-    can hardly show that they are stuck: for fitted models whose weights of modes matter, ask for ``"tempering"``.
+    small; the effective size says by how much. ``chains=n`` gives independent rows at the price of `burn_in` sweeps
+    each. Plain chains that all began near one mode cannot know of others, and few chains of few rows (fewer than a
+    hundred rows in all) cannot show that they are stuck: where weights of modes matter, ask for ``"tempering"``.
 
     Notes
     -----
-    Cost is proportional to sweeps x chains x temperatures x (nodes + edges). With the compiled core a million updates of
-    nodes with four neighbours take about 10 ms. The NumPy fallback draws from the same distribution, but not the same
-    rows.
+    Cost is proportional to sweeps x chains x temperatures x (nodes + edges). With the compiled core a million updates
+    of nodes with four neighbours take about 10 ms. The NumPy fallback draws from the same distribution, but not the
+    same rows.
 
     Examples
     --------

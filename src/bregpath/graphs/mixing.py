@@ -26,8 +26,8 @@ class SampleDiagnostics:
     chains, draws : int
         Number of chains, and of rows that each has given.
     r_hat : ndarray
-        Split R-hat of every feature: a node of an Ising model, a state of a node of a Potts model. 1 if halves of chains
-        agree; nan with fewer than four rows a chain.
+        Split R-hat of every feature: a node of an Ising model, a state of a node of a Potts model. 1 if halves of
+        chains agree; nan with fewer than four rows a chain.
     ess : ndarray
         Effective sample size of every feature: as many independent rows would know its mean as well.
     memory : float
@@ -81,7 +81,7 @@ class SampleDiagnostics:
         found = f"memory of the burn-in {self.memory:.2f}, R-hat up to {self._worst_r_hat:.2f}"
         if self.method == "gibbs":
             return (
-                f"Gibbs chains are stuck where they began ({found}), so these rows have wrong weights of modes; "
+                f"Gibbs chains are stuck or slow ({found}), so weights of modes may be wrong; "
                 'use `method`="tempering".'
             )
         return (
@@ -108,7 +108,8 @@ def split_r_hat(values: Array) -> Array:
     r"""Split R-hat of values (chains, draws, k).
 
     Halves of chains count as chains: with B and W the variances between and within them,
-    :math:`\hat R^2 = (n - 1) / n + B / (n W)`. Values that never change have 1, chains that differ and stay 0/0 infinity.
+    :math:`\hat R^2 = (n - 1) / n + B / (n W)`. Values that never change have 1, chains that differ and
+    never change infinity.
     """
     half = values.shape[1] // 2
     if half < 2:

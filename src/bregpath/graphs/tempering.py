@@ -2,8 +2,8 @@ r"""Parallel tempering: replicas of a chain at higher temperatures carry it from
 
 A chain has replicas at inverse temperatures :math:`0 = \beta_1 < \dots < \beta_K = 1` with distributions
 :math:`\propto \exp(\beta w(x))`. The hottest is fresh noise at every sweep; neighbours trade places with probability
-:math:`\min(1, \exp((\beta_k - \beta_{k+1})(w_{k+1} - w_k)))`, which leaves all distributions as they are. What arrives at
-:math:`\beta = 1` came from noise, whatever barriers there are between modes.
+:math:`\min(1, \exp((\beta_k - \beta_{k+1})(w_{k+1} - w_k)))`, which leaves all distributions as they are. What arrives
+at :math:`\beta = 1` came from noise, whatever barriers there are between modes.
 
 Temperatures are chosen in the burn-in: the shares of refused swaps add up to a *barrier*, which is divided evenly, with
 about one swap in two refused (Syed, Bouchard-Cote, Deligiannidis and Doucet, 2022).
