@@ -23,7 +23,7 @@ from bregpath.selection.scores import Scorer
 
 __all__ = ["criterion", "cross_validate_graph", "stars"]
 
-BURN_IN, SWEEPS = 500, 20  # of a Gibbs sampler before a row is drawn: at the first time of a path, at later ones
+BURN_IN, SWEEPS = 500, 40  # of a Gibbs sampler before a row is drawn: at the first time of a path, at later ones
 REMEDY = 'drop the node, or choose the graph by `stop`="ebic"'
 
 
