@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "kernels.hpp"
@@ -257,7 +258,7 @@ template <class Code>
 struct Plan {
     Size n, chains, burn_in, thin;
     uint64_t seed;
-    const double* betas;  // (n_betas) inverse temperatures of the replicas of a chain, increasing; the last gives the rows
+    const double* betas;  // (n_betas) inverse temperatures of a chain's replicas, increasing; the last gives the rows
     Size n_betas;
     Code* out;          // (n, p); row d * chains + c is draw d of chain c
     Code* halfway;      // (chains, p): rows after half of the burn-in
