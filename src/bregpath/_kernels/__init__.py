@@ -80,7 +80,11 @@ def begin(system: System, knot: Knot) -> Memory:
 def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps: int, keep_rows: bool) -> Steps:
     """A block of steps by the fastest kernels that know the system; ``keep_rows`` keeps R at every knot."""
     if exponential.applies(system):
-        return exponential.advance(system, knot, memory, until, max_steps, keep_rows)
+        if _compiled is None:
+            return exponential.advance(system, knot, memory, until, max_steps, keep_rows)
+        from bregpath._kernels import compiled_exponential
+
+        return compiled_exponential.advance(system, knot, memory, until, max_steps, keep_rows)
     if _compiled is not None and _compiled.supports(system):
         return _compiled.advance(system, knot, memory, until, max_steps, keep_rows)
     return reference.advance(system, knot, memory, until, max_steps)

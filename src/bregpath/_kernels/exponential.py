@@ -18,6 +18,7 @@ steps may be cut at the ends of steps only.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -30,7 +31,7 @@ from bregpath._typing import Array, BoolArray, IntArray
 from bregpath.penalties import AbstractPenalty
 from bregpath.problem import Problem
 
-__all__ = ["advance", "applies", "begin", "block_of", "takes_moments"]
+__all__ = ["advance", "applies", "begin", "block_of", "coordinates", "takes_moments"]
 
 MAX_MODES = 24  # of Lanczos' method, beyond which a step is shortened
 MAX_INNER = 32  # knots of a step
@@ -72,9 +73,8 @@ def begin(knot: Knot) -> Memory:
 def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps: int, keep_rows: bool) -> Steps:
     """Steps from ``knot`` until one reaches ``until`` or at least ``max_steps`` knots are there."""
     moments = _Moments.of(system)
-    kappa = system.problem.kappa
-    z, slope = np.append(knot.z, knot.alpha / kappa), np.append(knot.slope, knot.alpha_slope / kappa)
-    parts, memories, interrupted = [_Stretch.start(knot.t, z, slope)], [memory], False
+    start = coordinates(knot, system.problem.kappa)
+    parts, memories, interrupted = [_Stretch.start(knot.t, *start)], [memory], False
     while parts[-1].t[-1] < until and sum(len(part.t) for part in parts) <= max_steps:
         try:
             _interrupts.check()
@@ -88,7 +88,16 @@ def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps:
         memories.append(memory)
     cuts = np.cumsum([len(part.t) for part in parts]) - 1
     t, z, slope, integral = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    return block_of(system, knot, t, z, slope, integral, cuts, memories, interrupted, keep_rows)
+
+    def remember(k: int) -> Memory:
+        return memories[int(np.searchsorted(cuts, k))]
+
+    return block_of(system, knot, t, z, slope, integral, cuts, remember, interrupted, keep_rows)
+
+
+def coordinates(knot: Knot, kappa: float) -> tuple[Array, Array]:
+    """Columns and intercept of a knot as one vector, and its slope."""
+    return np.append(knot.z, knot.alpha / kappa), np.append(knot.slope, knot.alpha_slope / kappa)
 
 
 def block_of(
@@ -99,7 +108,7 @@ def block_of(
     slope: Array,
     integral: Array,
     cuts: IntArray,
-    memories: list[Memory],
+    remember: Callable[[int], Memory],
     interrupted: bool,
     keep_rows: bool,
 ) -> Steps:
@@ -120,7 +129,7 @@ def block_of(
         residual=residual,
         value=value,
         reach=np.zeros(len(t)),
-        memory=lambda k: memories[int(np.searchsorted(cuts, k))],
+        memory=remember,
         interrupted=interrupted,
         cuts=cuts,
     )
