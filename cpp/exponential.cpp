@@ -69,7 +69,7 @@ class Exponential {
         try {
             while (t[last] < until && last < max_knots) {
                 load(t[last], z + last * all_, slope + last * all_, integral + last * all_);
-                const double length = decompose(std::max(h, set_.least_trial * t[last]));
+                const double length = decompose(round_down(std::max(h, set_.least_trial * t[last])));
                 set_knots(length);
                 const Size next = last + 1;
                 const Size count = walk(t[last], t + next, z + next * all_, slope + next * all_, integral + next * all_);
@@ -215,7 +215,7 @@ class Exponential {
         for (double tau = 0; tau < length && Size(knots_.size()) < set_.max_inner; knots_.push_back(tau)) {
             double curvature = 0;
             for (Size i = 0; i < k(); ++i) curvature += bend[i] * std::exp(-rates_[i] * tau);
-            tau = curvature > 0 ? std::min(tau + std::pow(allowed / curvature, 0.25), length) : length;
+            tau = curvature > 0 ? std::min(tau + round_down(std::pow(allowed / curvature, 0.25)), length) : length;
         }
     }
 

@@ -1,4 +1,4 @@
-// Sums over short vectors, reordered as the processor likes.
+// Small arithmetic that several share.
 #pragma once
 
 #include <cmath>
@@ -21,6 +21,13 @@ inline double norm(const std::vector<double>& x) { return std::sqrt(dot(x.data()
 inline void add(double a, const double* x, double* y, Size n) {
 #pragma omp simd
     for (Size i = 0; i < n; ++i) y[i] += a * x[i];
+}
+
+// A step to ten significant bits, so that the rounding of sums does not grow from step to step.
+inline double round_down(double h) {
+    int exponent;
+    const double mantissa = std::frexp(h, &exponent);
+    return std::ldexp(std::floor(1024 * mantissa), exponent - 10);
 }
 
 }  // namespace bregpath

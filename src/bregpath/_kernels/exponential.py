@@ -27,12 +27,14 @@ import numpy as np
 from bregpath import _interrupts
 from bregpath._kernels.inverse_scale_space import thresholds
 from bregpath._kernels.records import Knot, Memory, Steps, System
+from bregpath._kernels.reference import round_down
 from bregpath._typing import Array, BoolArray, IntArray
 from bregpath.penalties import AbstractPenalty
 from bregpath.problem import Problem
 
 __all__ = ["advance", "applies", "begin", "block_of", "coordinates", "takes_moments"]
 
+MAX_RATIO = 2  # columns over rows, up to which the Gram matrix of any of them pays
 MAX_MODES = 24  # of Lanczos' method, beyond which a step is shortened
 MAX_INNER = 32  # knots of a step
 MODE_SHARE = 0.02  # of the error of a step that is allowed to modes that are left out
@@ -49,10 +51,13 @@ SERIES, TERMS = 0.5, 14  # below this argument an exponential without its first 
 
 
 def takes_moments(problem: Problem, step: float | None) -> bool:
-    """Whether a problem is linear between two events, given the moments of its columns."""
-    penalty, loss = problem.penalty.kernel(), problem.loss.kernel()
-    has_l1 = step is None and penalty is not None and penalty.name == "l1"
-    return has_l1 and loss is not None and loss.name == "gaussian" and not _has_box(problem.penalty)
+    """Whether a problem is linear between two events, and the moments of any of its columns worth having.
+
+    The rule does not mention the columns that work: a screened path takes the steps of the unscreened one.
+    """
+    penalty, loss, (n, p) = problem.penalty.kernel(), problem.loss.kernel(), problem.store.shape
+    has_l1 = step is None and penalty is not None and penalty.name == "l1" and not _has_box(problem.penalty)
+    return has_l1 and loss is not None and loss.name == "gaussian" and p <= MAX_RATIO * n
 
 
 def applies(system: System) -> bool:
@@ -115,8 +120,9 @@ def block_of(
     """A block of steps from all coordinates, their slopes and the integrals of coefficients at its knots."""
     kappa, columns = system.problem.kappa, z[:, :-1, None]
     alpha, beta = kappa * z[:, -1:], system.penalty.primal(columns, kappa)[..., 0]
-    value = _Moments.of(system).loss(alpha[:, 0], beta, slope[:, :-1])
-    value[0] = knot.value
+    # Between two points of a quadratic function the mean of its slopes tells the difference.
+    moved, slopes = np.diff(np.column_stack([beta, alpha]), axis=0), slope[1:] + slope[:-1]
+    value = knot.value - np.append(0.0, np.cumsum(0.5 * np.einsum("kj,kj->k", moved, slopes)))
     R, residual = _rows(system, knot, t, alpha, beta, integral, keep_rows)
     return Steps(
         system.columns,
@@ -169,13 +175,10 @@ class _Stretch(NamedTuple):
 
 @dataclass(frozen=True)
 class _Moments:
-    """Squared loss as a function of the coefficients of working columns and the intercept."""
+    """Second derivatives of squared loss, and thresholds, of the working columns and the intercept."""
 
     gram: Array
     mean: Array
-    target: Array
-    y_mean: float
-    y_square: float
     low: Array  # (m + 1,) between which values a coordinate has no coefficient
     high: Array
     fit_intercept: bool
@@ -186,12 +189,10 @@ class _Moments:
         if "moments" not in system.cache:
             kernel, fit_intercept = system.block.kernel(), system.problem.fit_intercept
             assert kernel is not None  # applies() has seen to it
-            gram, mean, target, y_mean, y_square = (
-                kernel.numbers[name] for name in ("gram", "gram_mean", "gram_target", "y_mean", "y_square")
-            )
+            gram, mean = kernel.numbers["gram"], kernel.numbers["gram_mean"]
             edge = 0.0 if fit_intercept else np.inf  # an intercept that is not fitted never moves
             low, high = (np.append(x, side * edge) for x, side in zip(thresholds(system.penalty), (-1, 1), strict=True))
-            system.cache["moments"] = cls(gram, mean, target, y_mean, y_square, low, high, fit_intercept)
+            system.cache["moments"] = cls(gram, mean, low, high, fit_intercept)
         return system.cache["moments"]  # type: ignore[no-any-return]
 
     def products(self, movers: IntArray) -> tuple[Array, Array]:
@@ -203,13 +204,6 @@ class _Moments:
         """The Hessian of all coordinates times a direction of those that move."""
         u = means @ v
         return np.append(v[: len(rows)] @ rows + u * self.mean, u * self.fit_intercept)
-
-    def loss(self, alpha: Array, beta: Array, slope: Array) -> Array:
-        """The loss at points with known slopes: half of ``v - b'c - b's - u m'b + u^2``; see `GramBlock`."""
-        shift = beta @ self.mean
-        u = alpha + shift - self.y_mean
-        fitted = beta @ self.target + np.einsum("kj,kj->k", beta, slope)
-        return 0.5 * (self.y_square - fitted + u * (u - shift))  # type: ignore[no-any-return]
 
 
 class _Modes(NamedTuple):
@@ -246,7 +240,7 @@ def _step(system: System, moments: _Moments, before: _Stretch, memory: Memory) -
     coefficients = np.append(system.penalty.primal(z[:-1, None], kappa)[:, 0], kappa * z[-1])
     largest = float(np.max(np.abs(coefficients[:-1]), initial=0.0))
     allowed = system.tol * max(largest, LEAST_SCALE * kappa)
-    movers, trial = np.flatnonzero(bounds.moves), max(memory.h, LEAST_TRIAL * t)
+    movers, trial = np.flatnonzero(bounds.moves), round_down(max(memory.h, LEAST_TRIAL * t))
     modes, length = _lanczos(moments, movers, slope[movers], kappa, trial, MODE_SHARE * allowed)
     course = _Course(modes, movers, z, slope, kappa)
     tau = _knot_times(modes, kappa, length, KNOT_SHARE * allowed)
@@ -323,7 +317,7 @@ def _knot_times(modes: _Modes, kappa: float, length: float, allowed: float) -> A
     bend, times, tau = speeds * modes.rates**3 / 384, [], 0.0
     while tau < length and len(times) < MAX_INNER:
         curvature = float(bend @ np.exp(-modes.rates * tau))
-        tau = min(tau + (allowed / curvature) ** 0.25, length) if curvature > 0 else length
+        tau = min(tau + round_down((allowed / curvature) ** 0.25), length) if curvature > 0 else length
         times.append(tau)
     return np.array(times)
 

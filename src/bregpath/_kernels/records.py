@@ -135,8 +135,13 @@ class Steps:
     cuts: IntArray | None = None  # knots from which the method can go on; None: all
 
     def __len__(self) -> int:
-        """Number of steps."""
+        """Number of knots after the first: steps, for all that read them."""
         return len(self.t) - 1
+
+    @property
+    def n_steps(self) -> int:
+        """Number of steps of the method, of which each may have set several knots."""
+        return len(self) if self.cuts is None else int(np.searchsorted(self.cuts, len(self)))
 
     def cut(self, n: int) -> int:
         """The last knot up to ``n`` from which the method can go on."""
