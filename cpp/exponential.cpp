@@ -68,7 +68,7 @@ class Exponential {
         nb::gil_scoped_release nogil;
         try {
             while (t[last] < until && last < max_knots) {
-                load(t[last], z + last * all_, slope + last * all_, integral + last * all_);
+                load(z + last * all_, slope + last * all_, integral + last * all_);
                 const double length = decompose(round_down(std::max(h, set_.least_trial * t[last])));
                 set_knots(length);
                 const Size next = last + 1;
@@ -93,7 +93,7 @@ class Exponential {
     // --- the start of a step
 
     // Coordinates that are about on a threshold are put there; which move, and between which values each can go.
-    void load(double t, const double* z, const double* slope, const double* integral) {
+    void load(const double* z, const double* slope, const double* integral) {
         std::copy_n(slope, all_, slope_.begin()), std::copy_n(integral, all_, integral_.begin());
         movers_.clear(), rows_.clear();
         double largest = 0;
@@ -114,14 +114,13 @@ class Exponential {
             largest = std::max(largest, std::abs(beta_[j]));
         }
         allowed_ = set_.tol * std::max(largest, set_.least_scale * set_.kappa);
-        now_ = t;
     }
 
     // Lanczos' method: modes with which coefficients err by little up to some length, which is returned.
     double decompose(double length) {
         const Size a = Size(movers_.size());
         basis_.resize(set_.max_modes * a), rest_.resize(a);
-        diagonal_.clear(), off_.clear(), rates_.clear();
+        diagonal_.clear(), off_.clear(), rates_.clear(), basis_columns_.clear(), image_columns_.clear();
         for (Size i = 0; i < a; ++i) rest_[i] = slope_[movers_[i]];
         const double size = norm(rest_);
         if (size == 0) return length;
@@ -167,7 +166,10 @@ class Exponential {
         diagonalise(rates_, spare_, ends.data(), 2);
         const double largest = *std::max_element(rates_.begin(), rates_.end());
         for (double& rate : rates_) rate = set_.kappa * std::max(rate, 0.0);
-        if (k == Size(movers_.size()) || left <= set_.breakdown * largest) return true;
+        if (k == Size(movers_.size()) || left <= set_.breakdown * largest) {
+            std::fill(rest_.begin(), rest_.end(), 0.0);
+            return true;
+        }
         const double allowed = set_.mode_share * allowed_;
         const auto error = [&] {
             double sum = 0;
@@ -189,7 +191,6 @@ class Exponential {
         const std::vector<double> first(mix_.begin(), mix_.begin() + k);
         for (Size c = 0; c < k; ++c)
             for (Size i = 0; i < k; ++i) mix_[c * k + i] *= size * first[i];
-        image_columns_.clear(), basis_columns_.clear();
         for (Size c = 0; c < k; ++c) {
             image_columns_.push_back({&images_[c * all_]});
             basis_columns_.push_back({&basis_[c * Size(movers_.size())]});
@@ -201,7 +202,7 @@ class Exponential {
         std::vector<double>& bend = spare_;
         bend.assign(k(), 0.0);
         const Size a = Size(movers_.size());
-        on_movers_.resize(2 * a);
+        on_movers_.resize(3 * a);
         for (Size i = 0; i < k(); ++i) {
             shares_.resize(k());
             for (Size c = 0; c < k(); ++c) shares_[c] = mix_[c * k() + i];
@@ -246,16 +247,18 @@ class Exponential {
     // All coordinates, slopes and integrals at a time after the start of the step.
     void place(double tau, double* z, double* slope, double* integral) {
         const Size a = Size(movers_.size());
-        pair_.assign(2 * k(), 0.0);  // shares of the basis: in the change of coefficients, then in its integral
+        in_basis_.assign(3 * k(), 0.0);  // the change of coefficients, its integral, and their slopes
         for (Size i = 0; i < k(); ++i) {
             const Decay decay(rates_[i], tau);
+            const double left = std::exp(-rates_[i] * tau);
             for (Size c = 0; c < k(); ++c) {
-                pair_[c] += set_.kappa * decay.change * mix_[c * k() + i];
-                pair_[k() + c] += set_.kappa * decay.past * mix_[c * k() + i];
+                in_basis_[c] += set_.kappa * decay.change * mix_[c * k() + i];
+                in_basis_[k() + c] += set_.kappa * decay.past * mix_[c * k() + i];
+                in_basis_[2 * k() + c] += left * mix_[c * k() + i];
             }
         }
-        multiply(kernels, image_columns_, all_, 2, pair_.data(), both_.data());
-        multiply(kernels, basis_columns_, a, 2, pair_.data(), on_movers_.data());
+        multiply(kernels, image_columns_, all_, 2, in_basis_.data(), both_.data());
+        multiply(kernels, basis_columns_, a, 3, in_basis_.data(), on_movers_.data());
         for (Size j = 0; j < all_; ++j) {
             slope[j] = slope_[j] - both_[j];
             z[j] = z_[j] + tau * slope_[j] - both_[all_ + j];
@@ -264,6 +267,7 @@ class Exponential {
         for (Size i = 0; i < a; ++i) {
             const Size j = movers_[i];
             z[j] = z_[j] + on_movers_[i] / set_.kappa;
+            if (k() > 0) slope[j] = on_movers_[2 * a + i] - in_basis_[k() - 1] * rest_[i];
             integral[j] += tau * beta_[j] + on_movers_[a + i];
         }
     }
@@ -301,16 +305,16 @@ class Exponential {
     }
 
     double beyond(double tau) {
-        pair_.resize(2 * k());
+        decays_.resize(2 * k());
         for (Size i = 0; i < k(); ++i) {
             const Decay decay(rates_[i], tau);
-            pair_[i] = decay.change, pair_[k() + i] = set_.kappa * decay.past;
+            decays_[i] = decay.change, decays_[k() + i] = set_.kappa * decay.past;
         }
         double largest = -kInfinity;
         for (size_t q = 0; q < crossing_.size(); ++q) {
             const Size j = crossing_[q];
             const bool moves = std::binary_search(movers_.begin(), movers_.end(), j);
-            const double sum = dot(&sums_[q * k()], moves ? &pair_[0] : &pair_[k()], k());
+            const double sum = dot(&sums_[q * k()], decays_.data() + (moves ? 0 : k()), k());
             const double z = moves ? z_[j] + sum : z_[j] + tau * slope_[j] - sum;
             largest = std::max(largest, std::max(z - highest_[j], lowest_[j] - z));
         }
@@ -325,7 +329,7 @@ class Exponential {
     bool fit_intercept_ = true, is_event_ = false;
     std::vector<double> low_, high_;  // between which values a coordinate has no coefficient
     // At the start of a step.
-    double now_ = 0, allowed_ = 0;
+    double allowed_ = 0;
     std::vector<double> z_, slope_, beta_, integral_;
     std::vector<double> lowest_, highest_;  // between which values a coordinate goes
     std::vector<Size> movers_, crossing_;
@@ -334,7 +338,7 @@ class Exponential {
     std::vector<double> basis_, images_, diagonal_, off_, rates_, mix_;
     std::vector<Column> basis_columns_, image_columns_;
     std::vector<double> knots_, sums_;
-    std::vector<double> rest_, shares_, spare_, pair_, both_, on_movers_;
+    std::vector<double> rest_, shares_, spare_, in_basis_, decays_, both_, on_movers_;
 };
 
 }  // namespace

@@ -216,6 +216,7 @@ class _Modes(NamedTuple):
     images: Array  # (k, m + 1) the Hessian times them
     rates: Array  # (k,) kappa times eigenvalues
     mix: Array  # (k, k)
+    rest: Array  # (movers,) what the Hessian adds to the last of the basis that is outside of all of them
 
 
 class _Bounds(NamedTuple):
@@ -282,7 +283,7 @@ def _lanczos(
     size = float(np.linalg.norm(slope))
     if size == 0:
         nothing = np.zeros((0, len(movers))), np.zeros((0, len(moments.low)))
-        return _Modes(*nothing, np.zeros(0), np.zeros((0, 0))), length
+        return _Modes(*nothing, np.zeros(0), np.zeros((0, 0)), slope), length
     rows, means = moments.products(movers)
     basis, images = slope[None] / size, np.zeros((0, len(moments.low)))
     matrix = np.zeros((MAX_MODES + 1, MAX_MODES + 1))  # tridiagonal
@@ -296,10 +297,9 @@ def _lanczos(
         left = float(np.linalg.norm(rest))
         curvatures, axes = np.linalg.eigh(matrix[:k, :k])
         rates = kappa * np.maximum(curvatures, 0.0)
-        modes = _Modes(basis, images, rates, size * axes * axes[0])
+        modes = _Modes(basis, images, rates, size * axes * axes[0], rest)
         if k == len(movers) or left <= BREAKDOWN * curvatures[-1]:
-            return modes, length
-
+            return modes._replace(rest=np.zeros(len(movers))), length
         # A residual of this size drives the error; it has the same sign all along.
         tail = kappa * left * size * axes[0] * axes[-1]
         if k == MAX_MODES:
@@ -335,7 +335,17 @@ class _Course:
         return z
 
     def slopes(self, tau: Array) -> Array:
-        return self.slope - self._shares(tau)[0] @ self.modes.images
+        """Exact: the modes do not leave out the rest.
+
+        Where coordinates move, what has decayed must be small, not a small difference: rounding that is left in fast
+        modes would be the first thing that Lanczos' method finds in the next step.
+        """
+        modes, change = self.modes, self._shares(tau)[0]
+        slopes = self.slope - change @ modes.images
+        if len(modes.rates):
+            decayed = np.exp(-modes.rates * tau[:, None]) @ modes.mix.T
+            slopes[:, self.movers] = decayed @ modes.basis - change[:, -1:] * modes.rest
+        return slopes
 
     def integrals(self, tau: Array) -> Array:
         """Of the changes of coefficients."""
