@@ -19,13 +19,13 @@ const Kernels* kernels = nullptr;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 struct Settings {
-    double kappa, tol, mode_share, knot_share, breakdown, tie, least_trial, after_event, after_none, least_step,
+    double kappa, tol, mode_share, knot_share, negligible, breakdown, tie, least_trial, after_event, after_none, least_step,
         least_scale, rounding;
     Size max_modes, max_inner, max_root;
 
     explicit Settings(const Named& set)
         : kappa(set.get<double>("kappa")), tol(set.get<double>("tol")), mode_share(set.get<double>("MODE_SHARE")),
-          knot_share(set.get<double>("KNOT_SHARE")), breakdown(set.get<double>("BREAKDOWN")), tie(set.get<double>("TIE")),
+          knot_share(set.get<double>("KNOT_SHARE")), negligible(set.get<double>("NEGLIGIBLE")), breakdown(set.get<double>("BREAKDOWN")), tie(set.get<double>("TIE")),
           least_trial(set.get<double>("LEAST_TRIAL")), after_event(set.get<double>("AFTER_EVENT")),
           after_none(set.get<double>("AFTER_NONE")), least_step(set.get<double>("LEAST_STEP")),
           least_scale(set.get<double>("LEAST_SCALE")), rounding(set.get<double>("ROUNDING")),
@@ -199,6 +199,7 @@ class Exponential {
 
     // Times between which a cubic errs by little.
     void set_knots(double length) {
+        const double allowed = set_.knot_share * allowed_;
         std::vector<double>& bend = spare_;
         bend.assign(k(), 0.0);
         const Size a = Size(movers_.size());
@@ -209,9 +210,9 @@ class Exponential {
             multiply(kernels, basis_columns_, a, 1, shares_.data(), on_movers_.data());
             double largest = 0;
             for (Size j = 0; j < a; ++j) largest = std::max(largest, std::abs(on_movers_[j]));
-            bend[i] = set_.kappa * largest * std::pow(rates_[i], 3) / 384;
+            const double speed = set_.kappa * largest;
+            if (speed > set_.negligible * allowed * rates_[i]) bend[i] = speed * std::pow(rates_[i], 3) / 384;
         }
-        const double allowed = set_.knot_share * allowed_;
         knots_.clear();
         for (double tau = 0; tau < length && Size(knots_.size()) < set_.max_inner; knots_.push_back(tau)) {
             double curvature = 0;

@@ -18,8 +18,8 @@ __all__ = ["advance"]
 CONSTANTS = {
     name: getattr(exponential, name)
     for name in (
-        *("MAX_MODES", "MAX_INNER", "MAX_ROOT", "MODE_SHARE", "KNOT_SHARE", "BREAKDOWN", "TIE", "ROUNDING"),
-        *("LEAST_TRIAL", "LEAST_STEP", "LEAST_SCALE", "AFTER_EVENT", "AFTER_NONE"),
+        *("MAX_MODES", "MAX_INNER", "MAX_ROOT", "MODE_SHARE", "KNOT_SHARE", "NEGLIGIBLE", "BREAKDOWN"),
+        *("TIE", "ROUNDING", "LEAST_TRIAL", "LEAST_STEP", "LEAST_SCALE", "AFTER_EVENT", "AFTER_NONE"),
     )
 }
 

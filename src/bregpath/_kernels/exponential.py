@@ -35,10 +35,12 @@ from bregpath.problem import Problem
 __all__ = ["advance", "applies", "begin", "block_of", "coordinates", "takes_moments"]
 
 MAX_RATIO = 2  # columns over rows, up to which the Gram matrix of any of them pays
+MAX_STIFFNESS = 1e3  # curvature of the loss in the intercept over that in columns
 MAX_MODES = 24  # of Lanczos' method, beyond which a step is shortened
 MAX_INNER = 32  # knots of a step
 MODE_SHARE = 0.02  # of the error of a step that is allowed to modes that are left out
 KNOT_SHARE = 0.25  # of the same, that is allowed to the cubics between its knots
+NEGLIGIBLE = 0.01  # of what is allowed to the cubics: a mode that moves coefficients by less sets no knots
 BREAKDOWN = 1e-14  # of the largest rate: what is left of a direction that is rounding
 TIE = 1e-12  # closer than this to its threshold, relative to it, a coordinate is on it
 LEAST_TRIAL = 0.02  # of t, for the length that is tried
@@ -57,13 +59,24 @@ def takes_moments(problem: Problem, step: float | None) -> bool:
     """
     penalty, loss, (n, p) = problem.penalty.kernel(), problem.loss.kernel(), problem.store.shape
     has_l1 = step is None and penalty is not None and penalty.name == "l1" and not _has_box(problem.penalty)
-    return has_l1 and loss is not None and loss.name == "gaussian" and p <= MAX_RATIO * n
+    is_squared = loss is not None and loss.name == "gaussian" and problem.store.has_intercepts
+    return has_l1 and is_squared and p <= MAX_RATIO * n and not _is_stiff(problem)
 
 
 def applies(system: System) -> bool:
     """The same for a system, whose moments must be at hand."""
     block = system.block.kernel()
     return block is not None and block.name == "gram" and takes_moments(system.problem, system.step)
+
+
+def _is_stiff(problem: Problem) -> bool:
+    """Whether the intercept is far stiffer than all columns, which are tiny, or far from zero, and taken as they are.
+
+    Then intercept and coefficients all but cancel in the predictor, and to read each of them within its tolerance is
+    not enough.
+    """
+    mean, deviation = (float(np.max(np.abs(x), initial=0.0)) for x in (problem.scan.mean, problem.scan.deviation))
+    return not 1.0 + mean * mean <= MAX_STIFFNESS * deviation * deviation
 
 
 def _has_box(penalty: AbstractPenalty) -> bool:
@@ -314,7 +327,9 @@ def _lanczos(
 def _knot_times(modes: _Modes, kappa: float, length: float, allowed: float) -> Array:
     """Times between which a cubic errs by no more than ``allowed``: that of an exponential, by its fourth derivative."""
     speeds = kappa * np.max(np.abs(modes.basis.T @ modes.mix), axis=0, initial=0.0)
-    bend, times, tau = speeds * modes.rates**3 / 384, [], 0.0
+    # What is negligible altogether may be rounding, which must not decide.
+    counts = speeds > NEGLIGIBLE * allowed * modes.rates
+    bend, times, tau = counts * speeds * modes.rates**3 / 384, [], 0.0
     while tau < length and len(times) < MAX_INNER:
         curvature = float(bend @ np.exp(-modes.rates * tau))
         tau = min(tau + round_down((allowed / curvature) ** 0.25), length) if curvature > 0 else length
