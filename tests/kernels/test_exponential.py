@@ -84,7 +84,9 @@ def test_kernels_agree(name, standardize, monkeypatch):
     options = dict(LIMITS[name], standardize=standardize, t_ratio=200.0)
     compiled = bregpath.trace_path(X, y, **options)
     monkeypatch.setattr(_kernels, "_compiled", None)
-    assert_same_path(compiled, bregpath.trace_path(X, y, **options), rtol=1e-9)
+    # Modes that are left out are a share of `tol`, and where columns are taken as they are rounding has a say in which.
+    rtol = 1e-9 if standardize else 1e-6
+    assert_same_path(compiled, bregpath.trace_path(X, y, **options), rtol=rtol, entry_rtol=max(rtol, 1e-7))
 
 
 @pytest.mark.usefixtures("kernels")
