@@ -94,15 +94,16 @@ class Exponential {
 
     // Coordinates that are about on a threshold are put there; which move, and between which values each can go.
     void load(const double* z, const double* slope, const double* integral) {
-        std::copy_n(slope, all_, slope_.begin()), std::copy_n(integral, all_, integral_.begin());
+        std::copy_n(z, all_, z_.begin()), std::copy_n(slope, all_, slope_.begin());
+        std::copy_n(integral, all_, integral_.begin());
+        for (auto* x : {&z_, &slope_}) (*x)[m_] = set_.kappa * (*x)[m_] / set_.kappa;  // as another block would find it
         movers_.clear(), rows_.clear();
         double largest = 0;
         for (Size j = 0; j < all_; ++j) {
-            z_[j] = z[j];
             for (const double edge : {low_[j], high_[j]})
                 if (std::isfinite(edge) && std::abs(z_[j] - edge) <= set_.tie * std::abs(edge)) z_[j] = edge;
-            const bool above = z_[j] > high_[j] || (z_[j] == high_[j] && slope[j] > 0);
-            const bool below = z_[j] < low_[j] || (z_[j] == low_[j] && slope[j] < 0);
+            const bool above = z_[j] > high_[j] || (z_[j] == high_[j] && slope_[j] > 0);
+            const bool below = z_[j] < low_[j] || (z_[j] == low_[j] && slope_[j] < 0);
             const bool is_free = low_[j] == high_[j];
             lowest_[j] = is_free || below ? -kInfinity : above ? high_[j] : low_[j];
             highest_[j] = is_free || above ? kInfinity : below ? low_[j] : high_[j];

@@ -135,7 +135,7 @@ def block_of(
     alpha, beta = kappa * z[:, -1:], system.penalty.primal(columns, kappa)[..., 0]
     # Between two points of a quadratic function the mean of its slopes tells the difference.
     moved, slopes = np.diff(np.column_stack([beta, alpha]), axis=0), slope[1:] + slope[:-1]
-    value = knot.value - np.append(0.0, np.cumsum(0.5 * np.einsum("kj,kj->k", moved, slopes)))
+    value = np.subtract.accumulate(np.append(knot.value, 0.5 * np.einsum("kj,kj->k", moved, slopes)))
     R, residual = _rows(system, knot, t, alpha, beta, integral, keep_rows)
     return Steps(
         system.columns,
@@ -249,8 +249,9 @@ class _Bounds(NamedTuple):
 
 def _step(system: System, moments: _Moments, before: _Stretch, memory: Memory) -> tuple[_Stretch, Memory]:
     """One step to the next event, or as long as the tolerance allows."""
-    kappa, t, slope = system.problem.kappa, float(before.t[-1]), before.slope[-1]
-    z, bounds = _settle(before.z[-1], slope, moments)
+    kappa, t = system.problem.kappa, float(before.t[-1])
+    z, slope = _as_recorded(before.z[-1], kappa), _as_recorded(before.slope[-1], kappa)
+    z, bounds = _settle(z, slope, moments)
     coefficients = np.append(system.penalty.primal(z[:-1, None], kappa)[:, 0], kappa * z[-1])
     largest = float(np.max(np.abs(coefficients[:-1]), initial=0.0))
     allowed = system.tol * max(largest, LEAST_SCALE * kappa)
@@ -275,6 +276,11 @@ def _step(system: System, moments: _Moments, before: _Stretch, memory: Memory) -
         products=memory.products + len(modes.rates) * len(z),
     )
     return _Stretch(t + tau, path[: len(tau)], course.slopes(tau), integral), memory
+
+
+def _as_recorded(x: Array, kappa: float) -> Array:
+    """Coordinates as another block would find them: to the last bit, so that it goes on in the very same way."""
+    return np.append(x[:-1], kappa * x[-1:] / kappa)
 
 
 def _settle(z: Array, slope: Array, moments: _Moments) -> tuple[Array, _Bounds]:

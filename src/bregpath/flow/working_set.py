@@ -38,7 +38,7 @@ class WorkingSet:
         else:
             self.block = problem.store.fetch(self.columns)
             if can_gram and GramBlock.pays(problem, self.block):
-                self.block = GramBlock(problem, self.block)  # type: ignore[arg-type]
+                self.block = GramBlock(problem, self.block)
         self.penalty: AbstractPenalty = problem.penalty.take(self.columns)
         self.dual: Dual | None = None  # set at the start of a path that screens
 
