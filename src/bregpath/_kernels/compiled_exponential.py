@@ -11,6 +11,7 @@ import bregpath._kernels._core as _core
 from bregpath import _interrupts
 from bregpath._kernels import exponential
 from bregpath._kernels.compiled import typed
+from bregpath._kernels.exponential_record import block_of, coordinates
 from bregpath._kernels.records import Knot, Memory, Steps, System
 
 __all__ = ["advance"]
@@ -31,7 +32,7 @@ def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps:
     arrays |= {name: np.empty((rows, len(knot.z) + 1)) for name in ("z", "slope", "integral")}
     arrays |= {name: np.empty(rows, dtype=np.int64) for name in ("cuts", "modes")}
     arrays["t"][0], arrays["integral"][0] = knot.t, 0.0
-    arrays["z"][0], arrays["slope"][0] = exponential.coordinates(knot, kappa)
+    arrays["z"][0], arrays["slope"][0] = coordinates(knot, kappa)
     steps, trouble = _exponential(system).advance(arrays, memory.h, until, max_steps)
     cuts = np.concatenate([[0], arrays["cuts"][:steps]])
     modes = np.concatenate([[0], np.cumsum(arrays["modes"][:steps])])
@@ -46,8 +47,8 @@ def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps:
             products=memory.products + gradients * (len(knot.z) + 1),
         )
 
-    at_knots = (arrays[name][: cuts[-1] + 1] for name in ("t", "z", "slope", "integral"))
-    return exponential.block_of(system, knot, *at_knots, cuts, remember, trouble == "interrupted", keep_rows)
+    t, z, slope, integral = (arrays[name][: cuts[-1] + 1] for name in ("t", "z", "slope", "integral"))
+    return block_of(system, knot, t, z, slope, integral, cuts, remember, trouble == "interrupted", keep_rows)
 
 
 def _exponential(system: System) -> Any:

@@ -8,8 +8,8 @@ Hessian and ``s_0`` minus the gradient at the start of a step,
 
 for every coordinate j at rest, E being the moments of all. Lanczos' method from ``s_0`` turns this into sums of few
 scalar exponentials: a step needs as many products with E as there are of them, has no stability limit, and ends exactly
-where a coordinate reaches its threshold. Inside a step, knots are set where the cubics between them need them; they cost
-no product.
+where a coordinate reaches its threshold. Inside a step, knots are set where the cubics between them need them, at the
+cost of no product.
 
 Intercept and columns are one vector: the intercept is a last, unpenalised coordinate ``alpha / kappa``. Nothing that is
 decided here depends on which columns at rest are in the working set, but for the event that ends a step: so a block of
@@ -18,13 +18,13 @@ steps may be cut at the ends of steps only.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from bregpath import _interrupts
+from bregpath._kernels.exponential_record import block_of, coordinates
 from bregpath._kernels.inverse_scale_space import thresholds
 from bregpath._kernels.records import Knot, Memory, Steps, System
 from bregpath._kernels.reference import round_down
@@ -32,7 +32,7 @@ from bregpath._typing import Array, BoolArray, IntArray
 from bregpath.penalties import AbstractPenalty
 from bregpath.problem import Problem
 
-__all__ = ["advance", "applies", "begin", "block_of", "coordinates", "takes_moments"]
+__all__ = ["advance", "applies", "begin", "takes_moments"]
 
 MAX_RATIO = 2  # columns over rows, up to which the Gram matrix of any of them pays
 MAX_STIFFNESS = 1e3  # curvature of the loss in the intercept over that in columns
@@ -113,68 +113,8 @@ def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps:
     return block_of(system, knot, t, z, slope, integral, cuts, remember, interrupted, keep_rows)
 
 
-def coordinates(knot: Knot, kappa: float) -> tuple[Array, Array]:
-    """Columns and intercept of a knot as one vector, and its slope."""
-    return np.append(knot.z, knot.alpha / kappa), np.append(knot.slope, knot.alpha_slope / kappa)
-
-
-def block_of(
-    system: System,
-    knot: Knot,
-    t: Array,
-    z: Array,
-    slope: Array,
-    integral: Array,
-    cuts: IntArray,
-    remember: Callable[[int], Memory],
-    interrupted: bool,
-    keep_rows: bool,
-) -> Steps:
-    """A block of steps from all coordinates, their slopes and the integrals of coefficients at its knots."""
-    kappa, columns = system.problem.kappa, z[:, :-1, None]
-    alpha, beta = kappa * z[:, -1:], system.penalty.primal(columns, kappa)[..., 0]
-    # Between two points of a quadratic function the mean of its slopes tells the difference.
-    moved, slopes = np.diff(np.column_stack([beta, alpha]), axis=0), slope[1:] + slope[:-1]
-    value = np.subtract.accumulate(np.append(knot.value, 0.5 * np.einsum("kj,kj->k", moved, slopes)))
-    R, residual = _rows(system, knot, t, alpha, beta, integral, keep_rows)
-    return Steps(
-        system.columns,
-        t=t,
-        alpha=alpha,
-        alpha_slope=kappa * slope[:, -1:],
-        z=columns,
-        slope=slope[:, :-1, None],
-        R=R,
-        residual=residual,
-        value=value,
-        reach=np.zeros(len(t)),
-        memory=remember,
-        interrupted=interrupted,
-        cuts=cuts,
-    )
-
-
-def _rows(
-    system: System, knot: Knot, t: Array, alpha: Array, beta: Array, integral: Array, keep_rows: bool
-) -> tuple[Array, Array]:
-    """R and residual at every knot or the last; where the matrix stands for all columns nobody asks for them."""
-    kernel, problem = system.block.kernel(), system.problem
-    X = kernel.numbers.get("dense") if kernel else None
-    if X is None:
-        return knot.R[None], knot.residual[None]
-    at = slice(1, None) if keep_rows else slice(-1, None)
-    used = np.flatnonzero(beta[at].any(axis=0) | integral[at, :-1].any(axis=0))
-    inside, w, y = X[:, used], problem.w, problem.y - problem.offset[:, 0]
-    residual = w * (alpha[at] + beta[at][:, used] @ inside.T - y)
-    past = w * (integral[at, -1:] + integral[at][:, used] @ inside.T - (t[at] - t[0])[:, None] * y)
-    R, residual = knot.R + past[..., None], residual[..., None]
-    if not keep_rows:
-        return R, residual
-    return np.concatenate([knot.R[None], R]), np.concatenate([knot.residual[None], residual])
-
-
 class _Stretch(NamedTuple):
-    """The knots of a step: times, all coordinates, their slopes, and integrals of coefficients since the block began."""
+    """The knots of a step: all coordinates, their slopes, and integrals of coefficients since the block began."""
 
     t: Array  # (k,)
     z: Array  # (k, m + 1)
@@ -331,11 +271,12 @@ def _lanczos(
 
 
 def _knot_times(modes: _Modes, kappa: float, length: float, allowed: float) -> Array:
-    """Times between which a cubic errs by no more than ``allowed``: that of an exponential, by its fourth derivative."""
+    """Times between which a cubic errs by no more than ``allowed``, by the fourth derivatives of exponentials."""
     speeds = kappa * np.max(np.abs(modes.basis.T @ modes.mix), axis=0, initial=0.0)
     # What is negligible altogether may be rounding, which must not decide.
     counts = speeds > NEGLIGIBLE * allowed * modes.rates
-    bend, times, tau = counts * speeds * modes.rates**3 / 384, [], 0.0
+    bend, tau = counts * speeds * modes.rates**3 / 384, 0.0
+    times: list[float] = []
     while tau < length and len(times) < MAX_INNER:
         curvature = float(bend @ np.exp(-modes.rates * tau))
         tau = min(tau + round_down((allowed / curvature) ** 0.25), length) if curvature > 0 else length
@@ -383,8 +324,8 @@ class _Course:
 
     def _shares(self, tau: Array) -> tuple[Array, Array]:
         """Of the basis, in the change of coefficients and in its integral."""
-        both = _phi(self.modes.rates, tau[:, None], self.kappa), _phi_integral(self.modes.rates, tau[:, None], self.kappa)
-        return both[0] @ self.modes.mix.T, both[1] @ self.modes.mix.T
+        rates, mix, tau = self.modes.rates, self.modes.mix, tau[:, None]
+        return _phi(rates, tau, self.kappa) @ mix.T, _phi_integral(rates, tau, self.kappa) @ mix.T
 
 
 def _first_event(course: _Course, bounds: _Bounds, crossing: IntArray, low: float, high: float) -> float:
