@@ -109,7 +109,10 @@ class IsingBlock {
                 update(first, std::min<Size>(first + at_once, g.colours[c + 1]));
     }
 
-    double& beta(Size chain) { return beta_[chain]; }
+    void set_beta(Size chain, double beta) {
+        beta_[chain] = beta;
+        is_tempered_ |= beta != 1.0;
+    }
     Code code(Size site, Size chain) const { return state_[site * chains_ + chain] > 0; }
     void set(Size site, Size chain, Code code) { state_[site * chains_ + chain] = code ? 1.0 : -1.0; }
 
@@ -132,7 +135,8 @@ class IsingBlock {
         for (Size j = first; j < last; ++j) {
             double* eta = eta_.data() + (j - first) * m;
             predict(j, eta, 1.0);
-            for (Size i = 0; i < m; ++i) eta[i] *= beta_[i];
+            if (is_tempered_)
+                for (Size i = 0; i < m; ++i) eta[i] *= beta_[i];
         }
         random_.fill(uniform_.data(), count);
         const double *eta = eta_.data(), *u = uniform_.data();
@@ -155,6 +159,7 @@ class IsingBlock {
     Model model_;
     Size chains_;
     Random random_;
+    bool is_tempered_ = false;
     std::vector<double> state_, beta_, eta_, uniform_;
 };
 
@@ -188,7 +193,7 @@ class PottsBlock {
         for (Size j = 0; j < model_.graph.p; ++j) update(j);
     }
 
-    double& beta(Size chain) { return beta_[chain]; }
+    void set_beta(Size chain, double beta) { beta_[chain] = beta; }
     Code code(Size site, Size chain) const { return state_[site * chains_ + chain]; }
     void set(Size site, Size chain, Code code) { state_[site * chains_ + chain] = code; }
 
@@ -281,7 +286,7 @@ class Replicas {
           random_{levels_ > 1 ? seeds() : 0} {
         for (Size i = 0; i < Size(at_.size()); ++i) {
             at_[i] = i;
-            block_.beta(i) = plan.betas[i % levels_];
+            block_.set_beta(i, plan.betas[i % levels_]);
             if (plan.start)
                 for (Size j = 0; j < p_; ++j) block_.set(j, i, plan.start[(first_ * levels_ + i) * p_ + j]);
         }
@@ -313,7 +318,7 @@ class Replicas {
                 if (plan_.rejected) plan_.rejected[l] += 1.0 - accepted;
                 if (double(random_() >> 11) * 0x1p-53 >= accepted) continue;
                 std::swap(at[l], at[l + 1]);
-                std::swap(block_.beta(at[l]), block_.beta(at[l + 1]));
+                for (Size k : {l, l + 1}) block_.set_beta(at[k], plan_.betas[k]);
             }
             was_hot_[at[0]] = true;
             if (was_hot_[at[levels_ - 1]]) {
