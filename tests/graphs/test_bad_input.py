@@ -123,6 +123,8 @@ def test_wrong_weights(case, weights):
         ({"random_state": -3, "stop": "stars"}, ValueError),
         ({"stars_beta": 0.0, "stop": "stars"}, ValueError),
         ({"n_subsamples": 1, "stop": "stars"}, ValueError),
+        ({"n_subsamples": 0, "stop": "stable"}, ValueError),
+        ({"stable_threshold": 0.5, "stop": "stable"}, ValueError),
         ({"n_jobs": 0, "stop": "cv"}, ValueError),
     ],
 )
@@ -194,7 +196,7 @@ def test_what_a_covariance_cannot_tell():
     S = np.cov(gaussian_data().T)
     with pytest.raises(ValueError, match="`stop`='ebic' needs the number of rows .*n_samples"):
         from_covariance(n_samples=None).fit(S)
-    for rule in ("cv", "cv-1se", "stars"):
+    for rule in ("cv", "cv-1se", "stars", "stable"):
         with pytest.raises(ValueError, match="`stop`=.* needs rows"):
             from_covariance(stop=rule).fit(S)
     with pytest.raises(ValueError, match="`sample_weight` needs rows"):

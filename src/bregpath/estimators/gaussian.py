@@ -42,7 +42,7 @@ class GaussianGraph(AbstractGraph):
         Rows behind a covariance matrix; the information criteria need it.
     stop, gamma, cv, mask, edge_weights, kappa, flow, step, tol, t, t_ratio, n_times, max_sparsity, screening
         See `AbstractGraph`; gamma is 0.5 by default. From a covariance only "ebic", "bic" and times are possible.
-    stars_beta, n_subsamples, n_jobs, random_state, progress
+    stable_threshold, stars_beta, n_subsamples, n_jobs, random_state, progress
         See `AbstractGraph`.
 
     Attributes
@@ -66,7 +66,7 @@ class GaussianGraph(AbstractGraph):
     """
 
     _losses = GaussianLayout.choices["loss"]
-    _rules = ("ebic", "bic", "cv", "cv-1se", "stars")
+    _rules = ("ebic", "bic", "cv", "cv-1se", "stars", "stable")
 
     saturation = None
 
@@ -104,7 +104,7 @@ class GaussianGraph(AbstractGraph):
             raise ValueError("`X` is not a covariance matrix: it has a negative eigenvalue, or a variance of zero.")
         if w is not None:
             raise ValueError('`sample_weight` needs rows; with input="covariance" weigh the covariance itself.')
-        if self.stop in ("cv", "cv-1se", "stars"):
+        if self.stop in ("cv", "cv-1se", "stars", "stable"):
             raise ValueError(f'`stop`={self.stop!r} needs rows; with input="covariance" use "ebic", "bic" or a time.')
         if self.n_samples is None and not self._is_time:
             raise ValueError(f"`stop`={self.stop!r} needs the number of rows behind the covariance: pass n_samples.")

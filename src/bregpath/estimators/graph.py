@@ -19,7 +19,7 @@ from bregpath.graphs.layouts import AbstractLayout
 from bregpath.graphs.study import GraphStudy, StopAtSparsity, edge_thresholds
 from bregpath.run import TraceOptions
 from bregpath.selection.checks import check_choice
-from bregpath.selection.graphs import criterion, cross_validate_graph, stars
+from bregpath.selection.graphs import criterion, cross_validate_graph, stable_edges, stars
 from bregpath.selection.result import Selection
 
 __all__ = ["AbstractGraph"]
@@ -43,6 +43,7 @@ class GraphParameters(BaseEstimator):
     n_times: int = 100
     max_sparsity: float | None = None
     screening: bool = True
+    stable_threshold: float = 0.9
     stars_beta: float = 0.05
     n_subsamples: int = 20
     n_jobs: int | None = None
@@ -59,10 +60,11 @@ class AbstractGraph(ChosenGraph, GraphParameters):
     ----------
     loss : str
         See the class.
-    stop : {"ebic", "bic", "cv", "cv-1se", "mdc", "stars"} or float, default "ebic"
-        How the time is chosen: an information criterion; cross-validation of the (composite) deviance, its best time or
-        the sparsest within one standard error; cross-validation of the second-order MDC (Ising and Potts); the densest
-        stable graph (StARS); or a given time t.
+    stop : {"ebic", "bic", "cv", "cv-1se", "mdc", "stars", "stable"} or float, default "ebic"
+        How the graph is chosen: the time of an information criterion; cross-validation of the (composite) deviance, its
+        best time or the sparsest within one standard error; cross-validation of the second-order MDC (Ising and Potts);
+        the densest stable graph (StARS); the edges of the graph of EBIC that most halves of the rows have too, for few
+        false ones; or a given time t.
     gamma : float
         Price of the search in EBIC; 0.25 for Ising and Potts, 0.5 for Gaussian graphs.
     cv : int, splitter or iterable, default 5
@@ -84,10 +86,12 @@ class AbstractGraph(ChosenGraph, GraphParameters):
     max_sparsity : float, optional
         End the path before it has more than this share of all edges; dense graphs cost most and are rarely wanted.
         Not used if ``stop`` is a time.
+    stable_threshold : float, default 0.9
+        Share of the halves that must have an edge for ``stop="stable"`` to keep it.
     stars_beta : float, default 0.05
         Instability that StARS allows.
     n_subsamples : int, default 20
-        Subsamples of StARS.
+        Subsamples of StARS, or halves of ``stop="stable"``, which come in pairs.
     n_jobs : int, optional
         Threads over folds or subsamples.
     random_state : int or None, default 0
@@ -103,11 +107,11 @@ class AbstractGraph(ChosenGraph, GraphParameters):
     t_ : float
         The chosen time.
     path_ : GraphPath
-        Graphs of all sizes.
+        Graphs of all sizes; with ``stop="stable"`` of the stable edges alone.
     selection_ : Selection or None
         The curve by which the time was chosen; None if ``stop`` is a number.
     stability_ : Stability or None
-        How often each edge was found on halves of the rows, once `stability` was called.
+        How often each edge was found on halves of the rows: of ``stop="stable"``, or once `stability` was called.
     n_features_in_, feature_names_in_
         The nodes.
     """
@@ -118,7 +122,7 @@ class AbstractGraph(ChosenGraph, GraphParameters):
     # --- what each model does on its own ---------------------------------------------------------------------
 
     _losses: tuple[str, ...] = ()
-    _rules: tuple[str, ...] = ("ebic", "bic", "cv", "cv-1se", "mdc", "stars")
+    _rules: tuple[str, ...] = ("ebic", "bic", "cv", "cv-1se", "mdc", "stars", "stable")
 
     @abstractmethod
     def _read(self, X: Any, w: Any) -> tuple[AbstractLayout, Array, Array]:
@@ -167,15 +171,27 @@ class AbstractGraph(ChosenGraph, GraphParameters):
         elif hasattr(self, "feature_names_in_"):  # of an earlier fit
             del self.feature_names_in_
         with _interrupts.all_or_nothing(), self._limits(study.layout.n_nodes):
-            if self._is_time:
-                path, selection = trace_to(study, self.stop), None
-                chosen = min(float(self.stop), float(path.t[-1]))
-            else:
-                selection = self._select(study)
-                path, chosen = selection.path, selection.t
-        self._study, self.path_, self.selection_, self.stability_ = study, path, selection, None
-        self._set_time(chosen)
+            self._choose(study)
         return self
+
+    def _choose(self, study: GraphStudy) -> None:
+        """Trace the path, and set what is chosen on it."""
+        selection = stability = None
+        if self._is_time:
+            path, t = trace_to(study, self.stop), float(self.stop)
+        elif self.stop == "stable":
+            selection, stability = stable_edges(
+                study, self.gamma, self.stable_threshold, self.n_subsamples, self.n_jobs, self.random_state
+            )
+            t, kept = selection.t, np.zeros(study.thresholds.shape, dtype=bool)
+            kept[tuple(stability.selected.T)] = True
+            study = study.restricted((kept | kept.T) & selection.path.adjacency(t))
+            path = trace_to(study, t)
+        else:
+            selection = self._select(study)
+            path, t = selection.path, selection.t
+        self._study, self.path_, self.selection_, self.stability_ = study, path, selection, stability
+        self._set_time(min(t, float(path.t[-1])))
 
     def _limits(self, p: int) -> AbstractContextManager[Any]:
         """Within which paths of p nodes are traced."""

@@ -42,7 +42,7 @@ class IsingGraph(DiscreteGraph):
         Whether nodes have fields; without them all :math:`a_j` are zero.
     coding : {"spin", "binary"}, default "spin"
         Whether ``weights_`` and ``fields_`` are those of x in {-1, +1} or of x in {0, 1}; both describe the same model.
-    screening, stars_beta, n_subsamples, n_jobs, random_state, progress
+    screening, stable_threshold, stars_beta, n_subsamples, n_jobs, random_state, progress
         See `AbstractGraph`.
 
     Attributes

@@ -41,7 +41,7 @@ class PottsGraph(DiscreteGraph):
         never seen. With 1 nothing is pooled, and unseen labels are refused. Weights count rows.
     loss : {"composite"}
         Composite conditional likelihood (pseudo-likelihood).
-    screening, stars_beta, n_subsamples, n_jobs, random_state, progress
+    screening, stable_threshold, stars_beta, n_subsamples, n_jobs, random_state, progress
         See `AbstractGraph`.
 
     Attributes

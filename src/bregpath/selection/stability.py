@@ -108,14 +108,16 @@ def stability_selection(
 
 def stability_of(
     study: AbstractStudy, n_jobs: int | None = None, seed: Any = 0, path: Any = None, t: float | None = None,
-    **wishes: Any,
+    who: str = "resampling", **wishes: Any,
 ) -> Stability:  # fmt: skip
     """`stability_selection` of any study: of the columns of a regression, or of the edges of a graph.
 
     ``path`` is that of all rows, if it is there already. With a time ``t`` replicates are read there alone.
+    ``who`` resamples, in the text of errors.
     """
     rules = StabilityRules(**wishes)
-    halves = draw_halves(check_rows(study.pool), rules.n_replicates, rules.pairs, study.lacking, make_generator(seed))
+    rows, rng = check_rows(study.pool), make_generator(seed)
+    halves = draw_halves(rows, rules.n_replicates, rules.pairs, study.lacking, rng, who)
     if path is None:
         with _interrupts.all_or_nothing():
             path = study.trace()
