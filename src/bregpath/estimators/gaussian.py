@@ -11,10 +11,11 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from bregpath import _validation
-from bregpath._typing import Array
+from bregpath._typing import Array, BoolArray
 from bregpath.estimators.graph import AbstractGraph
 from bregpath.graphs.data import check_nodes, covariance, read_numbers
 from bregpath.graphs.layouts import AbstractLayout, GaussianLayout
+from bregpath.graphs.missing import draw_from_margins
 from bregpath.selection.checks import check_choice
 
 __all__ = ["GaussianGraph"]
@@ -40,7 +41,7 @@ class GaussianGraph(AbstractGraph):
         What `fit` is given: rows, or a covariance matrix.
     n_samples : int, optional
         Rows behind a covariance matrix; the information criteria need it.
-    stop, gamma, cv, mask, edge_weights, kappa, flow, step, tol, t, t_ratio, n_times, max_sparsity, screening
+    stop, gamma, cv, missing, mask, edge_weights, kappa, flow, step, tol, t, t_ratio, n_times, max_sparsity, screening
         See `AbstractGraph`; gamma is 0.5 by default. From a covariance only "ebic", "bic" and times are possible.
     stable_threshold, stars_beta, n_subsamples, n_jobs, random_state, progress
         See `AbstractGraph`.
@@ -80,22 +81,25 @@ class GaussianGraph(AbstractGraph):
         # Threads of BLAS wait for each other longer than small matrices take.
         return threadpool_limits(None if p >= MANY_NODES else 1, user_api="blas")
 
-    def _read(self, X: Any, w: Any) -> tuple[AbstractLayout, Array, Array]:
+    def _read(self, X: Any, w: Any, rng: np.random.Generator) -> tuple[AbstractLayout, Array, Array, BoolArray]:
         check_choice("input", self.input, ("data", "covariance"))
-        values, names = read_numbers(X, least_rows=2)
+        values, names = read_numbers(X, least_rows=2, gaps=self._takes_gaps and self.input == "data")
         names = names or tuple(f"x{j}" for j in range(values.shape[1]))
         if self.input == "covariance":
             return self._from_covariance(values, names, w)
-        weights = _validation.check_counts(w, len(values))
+        weights, missing = _validation.check_counts(w, len(values)), np.isnan(values)
+        values = draw_from_margins(values, missing, rng)
         _check_squares(values, names)
         mean = weights @ values / weights.sum()
         scale = np.sqrt(np.diagonal(covariance(values, weights, mean)))
         constant = np.flatnonzero(scale <= 1e-13 * np.abs(mean))
         if len(constant):
             raise ValueError(f"`X` is constant in column {names[constant[0]]!r}; drop it.")
-        return GaussianLayout(names, scale, mean, self.loss), values, weights
+        return GaussianLayout(names, scale, mean, self.loss), values, weights, missing
 
-    def _from_covariance(self, S: Array, names: tuple[str, ...], w: Any) -> tuple[AbstractLayout, Array, Array]:
+    def _from_covariance(
+        self, S: Array, names: tuple[str, ...], w: Any
+    ) -> tuple[AbstractLayout, Array, Array, BoolArray]:
         if S.shape[0] != S.shape[1] or not np.allclose(S, S.T, rtol=1e-8, atol=1e-12):
             raise ValueError(
                 f'`X` must be a symmetric covariance matrix with input="covariance", found shape {S.shape}.'
@@ -114,7 +118,7 @@ class GaussianGraph(AbstractGraph):
         eigenvalues, vectors = np.linalg.eigh(S)
         rows = (vectors * np.sqrt(np.maximum(eigenvalues, 0.0) * len(S))) @ vectors.T
         layout = GaussianLayout(names, scale, np.zeros(len(S)), self.loss, knows_mean=True)
-        return layout, rows, np.full(len(S), n / len(S))
+        return layout, rows, np.full(len(S), n / len(S)), np.zeros(rows.shape, dtype=bool)
 
     def _encode(self, X: Any) -> Array:
         values, names = read_numbers(X)

@@ -12,14 +12,15 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from bregpath import _frames, _interrupts, _validation
-from bregpath._typing import Array
+from bregpath._typing import Array, BoolArray
 from bregpath.estimators.chosen import ChosenGraph
 from bregpath.estimators.fixed_time import trace_to
 from bregpath.graphs.layouts import AbstractLayout
 from bregpath.graphs.study import GraphStudy, StopAtSparsity, edge_thresholds
 from bregpath.run import TraceOptions
-from bregpath.selection.checks import check_choice
+from bregpath.selection.checks import check_choice, make_generator
 from bregpath.selection.graphs import criterion, cross_validate_graph, stable_edges, stars
+from bregpath.selection.imputation import complete
 from bregpath.selection.result import Selection
 
 __all__ = ["AbstractGraph"]
@@ -32,6 +33,7 @@ class GraphParameters(BaseEstimator):
     stop: str | float = "ebic"
     gamma: float = 0.25
     cv: Any = 5
+    missing: str = "impute"
     mask: Any = None
     edge_weights: Any = None
     kappa: float = 10.0
@@ -69,6 +71,10 @@ class AbstractGraph(ChosenGraph, GraphParameters):
         Price of the search in EBIC; 0.25 for Ising and Potts, 0.5 for Gaussian graphs.
     cv : int, splitter or iterable, default 5
         Folds, as in `bregpath.cross_validate`.
+    missing : {"impute", "refuse"}, default "impute"
+        What becomes of missing values (NaN, None). They are drawn from the graph itself: first from their columns, then
+        five times from the graph that EBIC chooses on the rows so completed, given the known cells of their rows. The
+        last draw is taken for data by ``stop``, `stability` and `intervals`. `score` refuses them always.
     mask : array-like of shape (p, p), optional
         False where an edge is forbidden.
     edge_weights : array-like of shape (p, p), optional
@@ -112,6 +118,8 @@ class AbstractGraph(ChosenGraph, GraphParameters):
         The curve by which the time was chosen; None if ``stop`` is a number.
     stability_ : Stability or None
         How often each edge was found on halves of the rows: of ``stop="stable"``, or once `stability` was called.
+    n_missing_ : int
+        Missing cells that were drawn.
     n_features_in_, feature_names_in_
         The nodes.
     """
@@ -125,8 +133,8 @@ class AbstractGraph(ChosenGraph, GraphParameters):
     _rules: tuple[str, ...] = ("ebic", "bic", "cv", "cv-1se", "mdc", "stars", "stable")
 
     @abstractmethod
-    def _read(self, X: Any, w: Any) -> tuple[AbstractLayout, Array, Array]:
-        """The layout, rows and weights of the data."""
+    def _read(self, X: Any, w: Any, rng: np.random.Generator) -> tuple[AbstractLayout, Array, Array, BoolArray]:
+        """The layout, rows and weights of the data, and which cells are missing; these are drawn from their columns."""
 
     @abstractmethod
     def _encode(self, X: Any) -> Array:
@@ -134,7 +142,9 @@ class AbstractGraph(ChosenGraph, GraphParameters):
 
     def _prepare(self, X: Any, w: Any) -> GraphStudy:
         """All that is checked before a path is traced."""
-        layout, rows, weights = self._read(X, w)
+        check_choice("missing", self.missing, ("impute", "refuse"))
+        rng = make_generator(self.random_state, "random_state")
+        layout, rows, weights, missing = self._read(X, w, rng)
         names = ("step", "tol", "t", "t_ratio", "n_times", "saturation", "screening", "progress", "flow")
         options = {name: getattr(self, name) for name in names}
         if self.max_sparsity is not None:
@@ -142,7 +152,19 @@ class AbstractGraph(ChosenGraph, GraphParameters):
             options["stop"] = StopAtSparsity(layout, int(level * p * (p - 1) / 2 + 1e-9))
         traced, kappa = TraceOptions(**options).with_kappa(self.kappa)
         thresholds = edge_thresholds(layout.n_nodes, self.edge_weights, self.mask)
-        return GraphStudy(layout, rows, weights, thresholds, kappa, traced)
+        self.n_missing_ = int(missing.sum())
+        study = GraphStudy(layout, rows, weights, thresholds, kappa, traced)
+        with _interrupts.all_or_nothing(), self._limits(layout.n_nodes):
+            return complete(study, missing, self.gamma, rng)
+
+    @property
+    def _takes_gaps(self) -> bool:
+        return self.missing == "impute"
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self._takes_gaps
+        return tags
 
     # --- fitting ---------------------------------------------------------------------------------------------
 
@@ -152,7 +174,7 @@ class AbstractGraph(ChosenGraph, GraphParameters):
         Parameters
         ----------
         X : array or data frame of shape (n, p)
-            One column a node. Missing values are refused.
+            One column a node. See ``missing`` for cells without a value.
         y : ignored
         sample_weight : array-like of shape (n,), optional
             Weight k equals k copies of a row.

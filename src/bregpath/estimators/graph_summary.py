@@ -56,6 +56,8 @@ def _shares(stability: Stability, p: int) -> np.ndarray:
 def _notes(graph: Any) -> list[str]:
     """What a reader should know before trusting the edges."""
     notes, path = [], graph.path_
+    if graph.n_missing_:
+        notes.append(f"{graph.n_missing_} missing values were drawn from the graph itself")
     alone = [name for name, joined in zip(path.names, graph.adjacency_.any(axis=0), strict=True) if not joined]
     if alone and len(alone) < len(path.names):
         more = f" and {len(alone) - 5} more" if len(alone) > 5 else ""
