@@ -16,6 +16,7 @@ from bregpath.estimators.graph import AbstractGraph
 from bregpath.graphs.data import check_nodes, covariance, read_numbers
 from bregpath.graphs.layouts import AbstractLayout, GaussianLayout
 from bregpath.graphs.missing import draw_from_margins
+from bregpath.graphs.normal_scores import NormalScores
 from bregpath.selection.checks import check_choice
 
 __all__ = ["GaussianGraph"]
@@ -41,6 +42,10 @@ class GaussianGraph(AbstractGraph):
         What `fit` is given: rows, or a covariance matrix.
     n_samples : int, optional
         Rows behind a covariance matrix; the information criteria need it.
+    transform : {None, "rank"}, default None
+        "rank" replaces every column by its normal scores, so that only the order of its values counts: for columns that
+        are skewed or have outliers (nonparanormal graphs). Then `precision_`, `covariance_`, `fields_`, samples and
+        scores are those of the normal scores.
     stop, gamma, cv, missing, mask, edge_weights, kappa, flow, step, tol, t, t_ratio, n_times, max_sparsity, screening
         See `AbstractGraph`; gamma is 0.5 by default. From a covariance only "ebic", "bic" and times are possible.
     stable_threshold, stars_beta, n_subsamples, n_jobs, random_state, progress
@@ -75,6 +80,7 @@ class GaussianGraph(AbstractGraph):
     _: KW_ONLY
     input: str = "data"
     n_samples: int | None = None
+    transform: str | None = None
     gamma: float = 0.5
 
     def _limits(self, p: int) -> AbstractContextManager[Any]:
@@ -83,11 +89,14 @@ class GaussianGraph(AbstractGraph):
 
     def _read(self, X: Any, w: Any, rng: np.random.Generator) -> tuple[AbstractLayout, Array, Array, BoolArray]:
         check_choice("input", self.input, ("data", "covariance"))
+        check_choice("transform", self.transform, (None, "rank"))
         values, names = read_numbers(X, least_rows=2, gaps=self._takes_gaps and self.input == "data")
         names = names or tuple(f"x{j}" for j in range(values.shape[1]))
         if self.input == "covariance":
             return self._from_covariance(values, names, w)
         weights, missing = _validation.check_counts(w, len(values)), np.isnan(values)
+        self._normal_scores = NormalScores.learn(values, weights) if self.transform == "rank" else None
+        values = self._transformed(values)
         values = draw_from_margins(values, missing, rng)
         _check_squares(values, names)
         mean = weights @ values / weights.sum()
@@ -106,6 +115,9 @@ class GaussianGraph(AbstractGraph):
             )
         if (np.diagonal(S) <= 0).any() or np.linalg.eigvalsh(S)[0] < -1e-8 * np.trace(S):
             raise ValueError("`X` is not a covariance matrix: it has a negative eigenvalue, or a variance of zero.")
+        if self.transform is not None:
+            raise ValueError('`transform` needs rows; with input="covariance" pass a covariance of ranks.')
+        self._normal_scores = None
         if w is not None:
             raise ValueError('`sample_weight` needs rows; with input="covariance" weigh the covariance itself.')
         if self.stop in ("cv", "cv-1se", "stars", "stable"):
@@ -123,7 +135,10 @@ class GaussianGraph(AbstractGraph):
     def _encode(self, X: Any) -> Array:
         values, names = read_numbers(X)
         check_nodes(values.shape[1], names, self.path_.layout.names)
-        return values
+        return self._transformed(values)
+
+    def _transformed(self, values: Array) -> Array:
+        return values if self._normal_scores is None else self._normal_scores.apply(values)
 
     def _set_time(self, t: float) -> None:
         super()._set_time(t)
