@@ -14,6 +14,7 @@ from bregpath.selection.graphs import criterion
 __all__ = ["complete"]
 
 ROUNDS = 5  # of learning a graph and drawing from it
+AROUND = 4.0  # times the time of the last graph: how far the next is looked for
 
 
 def complete(study: GraphStudy, missing: BoolArray, gamma: float, rng: np.random.Generator) -> GraphStudy:
@@ -22,8 +23,12 @@ def complete(study: GraphStudy, missing: BoolArray, gamma: float, rng: np.random
     The rows come with some values in these cells. Nodes that do not vary keep them: there is nothing to draw.
     """
     missing = missing & study.layout.varies(study.rows, study.w)
+    looked_at = study
     for _ in range(ROUNDS if missing.any() else 0):
-        chosen = criterion(study, "ebic", gamma)
-        model = chosen.path.model(chosen.t)
-        study = replace(study, rows=draw_missing(model, study.rows, missing, rng))
+        chosen = criterion(looked_at, "ebic", gamma)
+        rows = draw_missing(chosen.path.model(chosen.t), looked_at.rows, missing, rng)
+        study = replace(study, rows=rows)
+        # Late times cost most, and are not chosen: the next graph is looked for around this one.
+        times = chosen.path.t
+        looked_at = study.with_options(t=times[times <= AROUND * chosen.t])
     return study
