@@ -32,11 +32,11 @@ EXTRAS_test := test
 EXTRAS_lint := lint
 EXTRAS_demo := plot,progress,frames
 EXTRAS_docs := docs
-EXTRAS_bench := all
+EXTRAS_bench := bench
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help test test-oldest test-pure sanitize slow fuzz lint demo docs bench sdist clean
+.PHONY: help test test-oldest test-pure sanitize slow fuzz lint demo docs bench study sdist clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -93,6 +93,11 @@ bench: $(VENV)/.deps-bench  ## install the peers where possible, then all benchm
 	$(VENV)/bin/python -m benchmarks.growth $(BENCH_ARGS)
 	$(VENV)/bin/python -m benchmarks.graphs $(BENCH_ARGS)
 	$(VENV)/bin/python -m benchmarks.inverse_scale_space $(BENCH_ARGS)
+	$(VENV)/bin/python -m benchmarks.structure $(BENCH_ARGS)
+
+study: $(VENV)/.deps-bench  ## nested cross-validation on real data, against other methods: docs/guide/real_data.md
+	$(VENV)/bin/python -m benchmarks.install
+	$(VENV)/bin/python -m benchmarks.real_data $(BENCH_ARGS)
 
 sdist: $(VENV)/.tools  ## the source distribution, in dist/
 	$(VENV)/bin/python -m pip install $(PIP_FLAGS) build

@@ -110,7 +110,7 @@ def time_potts(quick: bool, limit: float) -> dict[str, Any]:
 
     n, p, q, level = (300, 8, 4, 0.2) if quick else (5000, 53, 21, SPARSITY)
     model = _uneven(make_potts(1, p, q, "random", strength=0.25, seed=SEED).model)  # the truth does not depend on n
-    X = gibbs(model, n, burn_in=200, chains=n, seed=SEED)
+    X = gibbs(model, n, burn_in=200, chains=n, seed=SEED, method="gibbs")
     row: dict[str, Any] = {"n": n, "p": p, "q": q, "level": level, "true_edges": int(model.adjacency.sum()) // 2}
     with tempfile.TemporaryDirectory(prefix="bregpath-bench-") as folder:
         file = str(Path(folder) / "states.npy")
@@ -142,7 +142,7 @@ def _uneven(model: Any) -> Any:
 def time_gibbs(quick: bool, repeats: int) -> dict[str, Any]:
     """Milliseconds for a million draws of a node."""
     from bregpath.datasets import make_ising_grid, make_potts
-    from bregpath.graphs import gibbs
+    from bregpath.graphs.chains import Plan, run_chains
 
     million = 20_000 if quick else 1_000_000
     models = {
@@ -156,7 +156,7 @@ def time_gibbs(quick: bool, repeats: int) -> dict[str, Any]:
         seconds = []
         for k in range(repeats):
             begun = time.perf_counter()
-            gibbs(model, chains, burn_in=sweeps, chains=chains, seed=k)
+            run_chains(model, Plan(chains, chains, sweeps, 1), np.random.default_rng(k))
             seconds.append(time.perf_counter() - begun)
         updates = sweeps * chains * model.n_nodes
         rows[name] = {"ms": 1e3 * statistics.median(seconds) * 1e6 / updates, "updates": updates}

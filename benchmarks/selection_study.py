@@ -25,6 +25,7 @@ MODELS = {
     "bregpath, t_min": "ours",
     "bregpath, t_1se": "ours",
     "bregpath, t_1se refitted": "ours",
+    "bregpath, t_1se by glmnet's rule": "ours",
     "bregpath, EBIC": "ours",
     "bregpath, GIC": "ours",
     "glmnet, lambda.min": "R",
@@ -95,7 +96,8 @@ def our_models(data: Any, folds: list[Any]) -> dict[str, tuple[float, np.ndarray
     selection = bregpath.cross_validate(data.X, data.y, loss="logistic", cv=folds)
     path = bregpath.trace_path(data.X, data.y, loss="logistic")
     refit = bregpath.relaxed_refit(path, selection.t_1se, data.X, data.y)
-    times = {"t_min": selection.t_min, "t_1se": selection.t_1se}
+    bold = bregpath.cross_validate(data.X, data.y, loss="logistic", cv=folds, se_rule="glmnet")
+    times = {"t_min": selection.t_min, "t_1se": selection.t_1se, "t_1se by glmnet's rule": bold.t_1se}
     for kind in ("ebic", "gic"):
         times[kind.upper()] = bregpath.information_criterion(path, kind, n=len(data.y)).t
     models = {f"bregpath, {name}": path.at(t)[1:] for name, t in times.items()}

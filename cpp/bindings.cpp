@@ -13,6 +13,7 @@ namespace nb = nanobind;
 void bind_gibbs(nb::module_& m);                                      // gibbs.cpp
 void bind_stepper(nb::module_& m, const bregpath::Kernels* kernels);  // stepper_binding.cpp
 void bind_inverse_scale_space(nb::module_& m, const bregpath::Kernels* kernels);  // inverse_scale_space.cpp
+void bind_exponential(nb::module_& m, const bregpath::Kernels* kernels);          // exponential.cpp
 
 namespace {
 
@@ -63,4 +64,5 @@ NB_MODULE(_core, m) {
     bind_gibbs(m);
     bind_stepper(m, kernels);
     bind_inverse_scale_space(m, kernels);
+    bind_exponential(m, kernels);
 }

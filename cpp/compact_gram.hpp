@@ -8,10 +8,10 @@
 
 namespace bregpath {
 
-// Columns of `rows` numbers times `count` sets of coefficients.
+// Columns of `rows` numbers times `count` sets of coefficients, three at most.
 inline void multiply(const Kernels* kernels, const std::vector<Column>& columns, Size rows, Size count, const double* v,
                      double* out) {
-    const double none[2] = {0, 0};
+    const double none[3] = {0, 0, 0};
     Data plain{};
     plain.q = count;
     kernels->predict({rows, Size(columns.size()), columns.data(), true}, plain, none, v, out);

@@ -1,4 +1,4 @@
-// Gibbs sampling of Ising and Potts models, many chains side by side.
+// Gibbs sampling of Ising and Potts models, many chains side by side, alone or each with hotter replicas.
 //
 // Sites arrive sorted by colour: no two neighbours share one, so a colour is updated at once. States are stored site by
 // site with the chains of a block next to each other; the loops over chains, and that over all (site, chain) pairs of a
@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "kernels.hpp"
@@ -80,7 +81,8 @@ struct Graph {
 
 inline Size rounded_up(Size count) { return (count + Random::kLanes - 1) / Random::kLanes * Random::kLanes; }
 
-// P(x) ~ exp(sum_j a_j x_j / 2 + sum_{j<k} b_jk x_j x_k / 2), x in {-1, +1}: a block of chains.
+// P(x) ~ exp(beta w(x)), w(x) = sum_j a_j x_j / 2 + sum_{j<k} b_jk x_j x_k / 2, x in {-1, +1}: a block of chains, each
+// with its own inverse temperature beta (at first 1).
 class IsingBlock {
    public:
     using Code = int8_t;
@@ -90,9 +92,11 @@ class IsingBlock {
         const double* couplings;  // one for each entry of graph.sites
     };
 
+    static Size states(const Model&, Size) { return 2; }
+
     IsingBlock(const Model& model, Size chains, SplitMix& seeds)
         : model_(model), chains_(chains), random_(seeds), state_(rounded_up(model.graph.p * chains)),
-          eta_(kBuffer), uniform_(kBuffer) {
+          beta_(chains, 1.0), eta_(kBuffer), uniform_(kBuffer) {
         random_.fill(state_.data(), model.graph.p * chains);
         for (double& x : state_) x = x < 0.5 ? -1.0 : 1.0;
     }
@@ -105,22 +109,30 @@ class IsingBlock {
                 update(first, std::min<Size>(first + at_once, g.colours[c + 1]));
     }
 
+    double& beta(Size chain) { return beta_[chain]; }
     Code code(Size site, Size chain) const { return state_[site * chains_ + chain] > 0; }
+    void set(Size site, Size chain, Code code) { state_[site * chains_ + chain] = code ? 1.0 : -1.0; }
+
+    // w of every chain
+    void log_weights(double* w) {
+        const Size m = chains_;
+        std::fill_n(w, m, 0.0);
+        for (Size j = 0; j < model_.graph.p; ++j) {
+            predict(j, eta_.data(), 0.5);  // every pair is met twice
+            const double* x = state_.data() + j * m;
+            for (Size i = 0; i < m; ++i) w[i] += 0.5 * x[i] * eta_[i];
+        }
+    }
 
    private:
     static constexpr Size kBuffer = 1024;  // (site, chain) pairs; at least as large as a block of chains
 
     void update(Size first, Size last) {
-        const Graph& g = model_.graph;
         const Size m = chains_, count = (last - first) * m;
         for (Size j = first; j < last; ++j) {
             double* eta = eta_.data() + (j - first) * m;
-            std::fill_n(eta, m, model_.fields[j]);
-            for (int64_t e = g.starts[j]; e < g.starts[j + 1]; ++e) {
-                const double b = model_.couplings[e];
-                const double* x = state_.data() + g.sites[e] * m;
-                for (Size i = 0; i < m; ++i) eta[i] += b * x[i];
-            }
+            predict(j, eta, 1.0);
+            for (Size i = 0; i < m; ++i) eta[i] *= beta_[i];
         }
         random_.fill(uniform_.data(), count);
         const double *eta = eta_.data(), *u = uniform_.data();
@@ -129,13 +141,24 @@ class IsingBlock {
         for (Size i = 0; i < count; ++i) x[i] = u[i] * (1.0 + sampler_exp(-eta[i])) < 1.0 ? 1.0 : -1.0;
     }
 
+    // a_j + share * sum_k b_jk x_k for every chain
+    void predict(Size j, double* eta, double share) const {
+        const Graph& g = model_.graph;
+        std::fill_n(eta, chains_, model_.fields[j]);
+        for (int64_t e = g.starts[j]; e < g.starts[j + 1]; ++e) {
+            const double b = share * model_.couplings[e];
+            const double* x = state_.data() + g.sites[e] * chains_;
+            for (Size i = 0; i < chains_; ++i) eta[i] += b * x[i];
+        }
+    }
+
     Model model_;
     Size chains_;
     Random random_;
-    std::vector<double> state_, eta_, uniform_;
+    std::vector<double> state_, beta_, eta_, uniform_;
 };
 
-// P(x) ~ exp(sum_j a_{j; x_j} + sum_{j<k} b_jk[x_j, x_k]), x_j in 0 ... q_j - 1: a block of chains.
+// The same for w(x) = sum_j a_{j; x_j} + sum_{j<k} b_jk[x_j, x_k], x_j in 0 ... q_j - 1.
 class PottsBlock {
    public:
     using Code = int32_t;
@@ -146,12 +169,14 @@ class PottsBlock {
         const double* couplings;  // (P, P), symmetric
     };
 
+    static Size states(const Model& model, Size j) { return model.offsets[j + 1] - model.offsets[j]; }
+
     PottsBlock(const Model& model, Size chains, SplitMix& seeds)
         : model_(model), chains_(chains), random_(seeds), state_(model.graph.p * chains),
-          uniform_(rounded_up(chains)) {
+          beta_(chains, 1.0), uniform_(rounded_up(chains)) {
         Size most = 0;
         for (Size j = 0; j < model.graph.p; ++j) {
-            const Size q = states(j);
+            const Size q = states(model_, j);
             most = std::max(most, q);
             random_.fill(uniform_.data(), chains);
             for (Size i = 0; i < chains; ++i) state_[j * chains + i] = Code(uniform_[i] * q);
@@ -163,14 +188,33 @@ class PottsBlock {
         for (Size j = 0; j < model_.graph.p; ++j) update(j);
     }
 
+    double& beta(Size chain) { return beta_[chain]; }
     Code code(Size site, Size chain) const { return state_[site * chains_ + chain]; }
+    void set(Size site, Size chain, Code code) { state_[site * chains_ + chain] = code; }
+
+    void log_weights(double* w) {
+        std::fill_n(w, chains_, 0.0);
+        for (Size j = 0; j < model_.graph.p; ++j) {
+            const Size q = states(model_, j);
+            const double* field = model_.fields + model_.offsets[j];
+            predict(j);
+            for (Size i = 0; i < chains_; ++i) {  // every pair is met twice
+                const Code x = state_[j * chains_ + i];
+                w[i] += 0.5 * (field[x] + eta_[i * q + x]);
+            }
+        }
+    }
 
    private:
-    Size states(Size j) const { return model_.offsets[j + 1] - model_.offsets[j]; }
-
     void update(Size j) {
+        predict(j);
+        choose(state_.data() + j * chains_, states(model_, j));
+    }
+
+    // eta_[i, l] = a_{j; l} + sum_k b_jk[l, x_k] for every chain i
+    void predict(Size j) {
         const Graph& g = model_.graph;
-        const Size q = states(j), at = model_.offsets[j], size = model_.offsets[g.p];
+        const Size q = states(model_, j), at = model_.offsets[j], size = model_.offsets[g.p];
         for (Size i = 0; i < chains_; ++i) std::copy_n(model_.fields + at, q, eta_.data() + i * q);
         for (int64_t e = g.starts[j]; e < g.starts[j + 1]; ++e) {
             const Code* x = state_.data() + g.sites[e] * chains_;
@@ -181,15 +225,14 @@ class PottsBlock {
                 for (Size l = 0; l < q; ++l) eta[l] += row[l];
             }
         }
-        choose(state_.data() + j * chains_, q);
     }
 
-    // x = l with probability exp(eta_l) / sum_k exp(eta_k), for every chain.
+    // x = l with probability exp(beta eta_l) / sum_k exp(beta eta_k), for every chain.
     void choose(Code* x, Size q) {
         for (Size i = 0; i < chains_; ++i) {
             double* eta = eta_.data() + i * q;
             const double largest = *std::max_element(eta, eta + q);
-            for (Size l = 0; l < q; ++l) eta[l] -= largest;
+            for (Size l = 0; l < q; ++l) eta[l] = beta_[i] * (eta[l] - largest);
         }
         for (Size i = 0; i < chains_ * q; ++i) eta_[i] = sampler_exp(eta_[i]);
         random_.fill(uniform_.data(), chains_);
@@ -207,33 +250,116 @@ class PottsBlock {
     Size chains_;
     Random random_;
     std::vector<Code> state_;
-    std::vector<double> eta_, uniform_;
+    std::vector<double> beta_, eta_, uniform_;
 };
 
+// What is drawn, and what is told of it. Arrays may be absent (null), except `betas`.
+template <class Code>
 struct Plan {
     Size n, chains, burn_in, thin;
     uint64_t seed;
+    const double* betas;  // (n_betas) inverse temperatures of a chain's replicas, increasing; the last gives the rows
+    Size n_betas;
+    Code* out;          // (n, p); row d * chains + c is draw d of chain c
+    Code* halfway;      // (chains, p): rows after half of the burn-in
+    const Code* start;  // (chains, n_betas, p): where replicas start; at random if absent
+    Code* ends;         // (chains, n_betas, p): and where they end
+    double* rejected;   // (n_betas - 1): grows by the probability of refusal at every trial of a swap of neighbours
+    int64_t* trips;     // (chains): how often a replica went from the first temperature to the last
 };
 
-// Codes of states (n, p); row d * chains + c is draw d of chain c. `pause` is called now and then.
+// Chains with replicas at all temperatures. After a sweep neighbours in temperature trade places, those with an even
+// lower one and those with an odd one in turn: so a replica that was accepted travels on in its direction.
+template <class Block>
+class Replicas {
+   public:
+    using Code = typename Block::Code;
+
+    Replicas(const typename Block::Model& model, const Plan<Code>& plan, Size first, Size last, SplitMix& seeds)
+        : p_(model.graph.p), levels_(plan.n_betas), first_(first), chains_(last - first), plan_(plan),
+          block_(model, chains_ * levels_, seeds), at_(chains_ * levels_), was_hot_(at_.size()), weight_(at_.size()),
+          random_{levels_ > 1 ? seeds() : 0} {
+        for (Size i = 0; i < Size(at_.size()); ++i) {
+            at_[i] = i;
+            block_.beta(i) = plan.betas[i % levels_];
+            if (plan.start)
+                for (Size j = 0; j < p_; ++j) block_.set(j, i, plan.start[(first_ * levels_ + i) * p_ + j]);
+        }
+    }
+
+    void step() {
+        block_.sweep();
+        if (levels_ > 1) exchange();
+    }
+
+    void write_row(Size chain, Code* row) const { write(at_[(chain + 1) * levels_ - 1], row); }
+
+    void write_ends() const {
+        for (Size i = 0; i < Size(at_.size()); ++i) write(at_[i], plan_.ends + (first_ * levels_ + i) * p_);
+    }
+
+   private:
+    void write(Size replica, Code* row) const {
+        for (Size j = 0; j < p_; ++j) row[j] = block_.code(j, replica);
+    }
+
+    void exchange() {
+        block_.log_weights(weight_.data());
+        for (Size c = 0; c < chains_; ++c) {
+            Size* at = at_.data() + c * levels_;  // the replica at each temperature
+            for (Size l = odd_; l + 1 < levels_; l += 2) {
+                const double gain = (plan_.betas[l] - plan_.betas[l + 1]) * (weight_[at[l + 1]] - weight_[at[l]]);
+                const double accepted = gain < 0.0 ? sampler_exp(gain) : 1.0;
+                if (plan_.rejected) plan_.rejected[l] += 1.0 - accepted;
+                if (double(random_() >> 11) * 0x1p-53 >= accepted) continue;
+                std::swap(at[l], at[l + 1]);
+                std::swap(block_.beta(at[l]), block_.beta(at[l + 1]));
+            }
+            was_hot_[at[0]] = true;
+            if (was_hot_[at[levels_ - 1]]) {
+                was_hot_[at[levels_ - 1]] = false;
+                if (plan_.trips) ++plan_.trips[first_ + c];
+            }
+        }
+        odd_ = 1 - odd_;
+    }
+
+    Size p_, levels_, first_, chains_, odd_ = 0;
+    const Plan<Code>& plan_;
+    Block block_;
+    std::vector<Size> at_;
+    std::vector<char> was_hot_;
+    std::vector<double> weight_;
+    SplitMix random_;
+};
+
+// `pause` is called now and then.
 template <class Block, class Pause>
-void sample(const typename Block::Model& model, const Plan& plan, typename Block::Code* out, Pause pause) {
-    constexpr Size kChains = 64, kPauseEvery = Size{1} << 25;  // chains of a block, updates between pauses
-    const Size p = model.graph.p, blocks = (plan.chains + kChains - 1) / kChains;
+void sample(const typename Block::Model& model, const Plan<typename Block::Code>& plan, Pause pause) {
+    constexpr Size kReplicas = 64, kPauseEvery = Size{1} << 25;  // replicas of a block, updates between pauses
+    const Size p = model.graph.p, at_once = std::max<Size>(1, kReplicas / plan.n_betas);
+    const Size blocks = (plan.chains + at_once - 1) / at_once;
     SplitMix seeds{plan.seed};
     Size updates = 0;
     for (Size b = 0; b < blocks; ++b) {
         const Size first = plan.chains * b / blocks, last = plan.chains * (b + 1) / blocks;
-        Block block(model, last - first, seeds);
-        for (Size row = first; row < plan.n; row += plan.chains) {
-            const Size sweeps = row == first ? plan.burn_in : plan.thin;
+        Replicas<Block> replicas(model, plan, first, last, seeds);
+        const auto advance = [&](Size sweeps) {
             for (Size s = 0; s < sweeps; ++s) {
-                block.sweep();
-                if ((updates += p * (last - first)) > kPauseEvery) updates = 0, pause();
+                replicas.step();
+                if ((updates += p * (last - first) * plan.n_betas) > kPauseEvery) updates = 0, pause();
             }
+        };
+        advance(plan.burn_in / 2);
+        if (plan.halfway)
+            for (Size c = first; c < last; ++c) replicas.write_row(c - first, plan.halfway + c * p);
+        advance(plan.burn_in - plan.burn_in / 2);
+        for (Size row = first; row < plan.n; row += plan.chains) {
+            if (row > first) advance(plan.thin);
             for (Size c = 0; c < last - first && row + c < plan.n; ++c)
-                for (Size j = 0; j < p; ++j) out[(row + c) * p + j] = block.code(j, c);
+                replicas.write_row(c, plan.out + (row + c) * p);
         }
+        if (plan.ends) replicas.write_ends();
     }
 }
 

@@ -8,6 +8,7 @@
 
 #include "arguments.hpp"
 #include "compact_gram.hpp"
+#include "vectors.hpp"
 
 namespace {
 
@@ -18,13 +19,6 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 struct Singular {};  // columns depend on each other: the reference knows what to do
 struct Stalled {};
-
-double dot(const double* x, const double* y, Size n) {
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (Size i = 0; i < n; ++i) sum += x[i] * y[i];
-    return sum;
-}
 
 // The lower Cholesky factor of a matrix that gains and loses rows, column by column.
 class Factor {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "rows.hpp"
+#include "vectors.hpp"
 
 namespace bregpath {
 
@@ -42,13 +43,6 @@ inline Index marked(const Flags& columns) {
     for (size_t j = 0; j < columns.size(); ++j)
         if (columns[j]) index.push_back(Size(j));
     return index;
-}
-
-// A step to ten significant bits, so that the rounding of sums does not grow from step to step.
-inline double round_down(double h) {
-    int exponent;
-    const double mantissa = std::frexp(h, &exponent);
-    return std::ldexp(std::floor(1024 * mantissa), exponent - 10);
 }
 
 class Stepper {

@@ -60,6 +60,15 @@ def test_graphs(tmp_path: Path) -> None:
     assert "| Gaussian chain" in printed
 
 
+def test_structure(tmp_path: Path) -> None:
+    pytest.importorskip("cvxpy")
+    printed = _run("structure", "--quick", "--tasks", "jumps", "--noises", "0.3", "--out", str(tmp_path))
+    assert "l1 (cvxpy)" in printed
+    rows = [line.split(" | ") for line in (tmp_path / "structure.md").read_text().splitlines()[2:]]
+    errors = [float(row[3].split()[0]) for row in rows]
+    assert len(errors) == 3 and max(errors) < 0.3 * 0.3**2 and errors[1] <= errors[2]
+
+
 def test_area_under_the_curve_of_entry_times() -> None:
     code = (
         "import numpy as np\n"
@@ -97,3 +106,53 @@ def test_inverse_scale_space(tmp_path: Path) -> None:
     assert all(row["ours"] > 0 for row in record["whole"]) and record["first"]["knots"] >= 20
     assert (tmp_path / "inverse_scale_space.png").stat().st_size > 10_000
     assert "| a |" in printed
+
+
+def test_theory(tmp_path: Path) -> None:
+    _run("theory_guarantees", "--quick", "--only", "imitated", "--out", str(tmp_path))
+    kept, failed = (tmp_path / "theory_guarantees.md").read_text().split("\n\n")
+    assert "| 10 | 0 | 0 (0) |" in kept  # ten draws, and nothing is guaranteed
+    assert "x39 10 times" in failed
+    _run("theory_signs", "--quick", "--out", str(tmp_path))
+    record = json.loads((tmp_path / "theory_signs.json").read_text())
+    for shares in record["shares"]["4"].values():
+        assert shares[0] <= shares[-1] == 1.0  # 60 and 200 rows
+    assert (tmp_path / "theory_signs.png").stat().st_size > 10_000
+
+
+def test_nested_cross_validation(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    words = ("--data", "digits 4 and 9", "--repeats", "1", "--peers", "none", "--page", str(page))
+    printed = _run("real_data", *words, "--out", str(tmp_path))
+    stored = json.loads((tmp_path / "real_data.json").read_text())["data"]["digits 4 and 9"]
+    for figures in stored["methods"].values():
+        assert len(figures["error"]) == 5 and np.mean(figures["error"]) < 0.05 and np.all(figures["seconds"])
+    few, many = (np.mean(stored["methods"][name]["variables"]) for name in ("kappa 10, 1se glmnet", "kappa 10"))
+    assert few <= many
+    assert 'kappa = "cv", sparse choice' in printed and "### Digits 4 and 9, 361 x" in page.read_text()
+
+
+def test_other_processes_see_the_same_splits(tmp_path: Path) -> None:
+    """A method of another process that returns what it was given to train on."""
+    from benchmarks.nested import Problem, make_splits, run_there
+
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 3)), rng.normal(size=30)
+    problem = Problem("own", X, y, "gaussian", make_splits(y, "gaussian", 1))
+    script = tmp_path / "mean.py"
+    script.write_text(
+        "import sys, pathlib, numpy as np\n"
+        "home = pathlib.Path(sys.argv[1])\n"
+        "X, y = np.fromfile(home / 'x.bin').reshape(3, 30).T, np.fromfile(home / 'y.bin')\n"
+        "splits = np.fromfile(home / 'splits.bin').reshape(5, 30)\n"
+        "rows = [[0.5, y[s > 0].mean(), X[s == 1].sum(), 0, 0] for s in splits]\n"
+        "np.array(rows).tofile(home / 'model_mean.bin')\n"
+    )
+    record = run_there(problem, [sys.executable, str(script)], 60.0)["mean"]
+    for j, (intercept, coef) in enumerate(record.models):
+        train, test = problem.parts(j)
+        assert set(train) | set(test) == set(range(30)) and not set(train) & set(test)
+        assert intercept == pytest.approx(y[train].mean())
+        assert coef[0] == pytest.approx(X[problem.splits[j] == 1].sum())
+        assert record.error[j] == pytest.approx(np.mean((y[test] - intercept - X[test] @ coef) ** 2))
+    assert record.seconds == [0.5] * 5

@@ -97,6 +97,14 @@ def test_journey_to_the_west(tmp_path, capsys):
         assert (tmp_path / "out" / name).stat().st_size > 5_000
 
 
+def test_structures(tmp_path, capsys):
+    _load("structures").main(["--small", "--out", str(tmp_path)])
+    printed = capsys.readouterr().out
+    assert printed.count("pieces") == 3 and printed.count("relative error") == 2
+    for name in ("signals.png", "image.png", "spectrum.png"):
+        assert (tmp_path / name).stat().st_size > 10_000
+
+
 def test_proteins(tmp_path, capsys):
     rng = np.random.default_rng(2)
     cells = rng.normal(size=(400, 4))
@@ -112,3 +120,11 @@ def test_proteins(tmp_path, capsys):
     assert "not in it: erk-jnk" in printed
     assert (tmp_path / "out" / "proteins.png").stat().st_size > 10_000
     assert len(pd.read_csv(tmp_path / "out" / "edges_composite.csv")) >= 3
+
+
+def test_kappa_and_t(tmp_path, capsys):
+    _load("kappa_and_t").main(["--out", str(tmp_path)])
+    printed = capsys.readouterr().out
+    assert "best: kappa = " in printed and "sparse: kappa = " in printed
+    for name in ("kappa_paths", "kappa_choice"):
+        assert (tmp_path / f"{name}.png").stat().st_size > 10_000

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from bregpath import losses as losses
     from bregpath import penalties as penalties
     from bregpath import plots as plots
+    from bregpath import structures as structures
+    from bregpath import theory as theory
     from bregpath.estimators import BregmanClassifier as BregmanClassifier
     from bregpath.estimators import BregmanRegressor as BregmanRegressor
     from bregpath.estimators import GaussianGraph as GaussianGraph
@@ -71,7 +73,7 @@ _HOME = {
     "stability_selection": "bregpath.selection",
     "trace_path": "bregpath.trace",
 }
-_MODULES = ("datasets", "graphs", "losses", "penalties", "plots", "stores")
+_MODULES = ("datasets", "graphs", "losses", "penalties", "plots", "stores", "structures", "theory")
 
 __all__ = ["__version__", *_HOME, *_MODULES]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import attrgetter
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -15,39 +16,13 @@ from bregpath._typing import Array, BoolArray, IntArray
 from bregpath.flow.stop import Result
 from bregpath.flow.trajectory import Trajectory
 from bregpath.losses import AbstractLoss
+from bregpath.point import Naming, Point
 
 if TYPE_CHECKING:
     import pandas as pd
     from scipy.sparse import csr_array
 
-__all__ = ["Complexity", "Path", "Point", "Stats", "Units", "describe", "percent"]
-
-
-class Point(NamedTuple):
-    """A model on a path.
-
-    Examples
-    --------
-    >>> import bregpath
-    >>> data = bregpath.datasets.make_linear(100, 5, 2, seed=0)
-    >>> t, intercept, coef = bregpath.trace_path(data.X, data.y).at(3.0)
-    >>> t, coef.shape
-    (3.0, (5,))
-    """
-
-    t: float
-    intercept: Any  # float, or (q,) for several outputs
-    coef: Array  # (p,), or (p, q)
-
-    def __eq__(self, other: object) -> bool:
-        """Whether two models are the same, number by number."""
-        return isinstance(other, Point) and all(map(np.array_equal, self, other))
-
-    def __ne__(self, other: object) -> bool:
-        return not self == other
-
-    def __hash__(self) -> int:
-        return hash(self.t)
+__all__ = ["Complexity", "Path", "Point", "Stats", "Units", "describe", "of_the_path", "percent"]
 
 
 def percent(share: float) -> str:
@@ -75,8 +50,9 @@ class Units:
 
     def restore(self, alpha: Array, columns: Array, beta: Array) -> tuple[Array, Array]:
         """Intercepts and coefficients of some columns, brought to the original scale."""
-        coef = beta * (self.y_unit / self.scale[columns, None])
-        return alpha * self.y_unit + self.shift - np.sum(self.center[columns, None] * coef, axis=-2), coef
+        coef, center = beta * (self.y_unit / self.scale[columns, None]), self.center[columns, None]
+        intercept = alpha * self.y_unit + self.shift
+        return (intercept - np.sum(center * coef, axis=-2) if center.any() else intercept), coef
 
 
 class Complexity(NamedTuple):
@@ -161,7 +137,8 @@ class Path:
         intercepts, columns, values = self.read(np.array([t]))
         intercept, coef = intercepts[0], np.zeros((self.n_features, self.n_outputs))
         coef[columns] = values[0]
-        return Point(t, float(intercept[0]) if len(intercept) == 1 else intercept, self._outputs(coef))
+        naming = self.naming if len(intercept) == self.n_outputs else None
+        return Point(t, float(intercept[0]) if len(intercept) == 1 else intercept, self._outputs(coef), naming)
 
     def support(self, t: float) -> Array:
         """Indices of the columns with a non-zero coefficient at ``t``."""
@@ -191,13 +168,14 @@ class Path:
         """Mean response at ``t``: values, rates, or the probability of the second class (of every class if several)."""
         return self.loss.predict(self.decision_function(X, t, offset))
 
-    def encode(self, X: Any) -> Any:
+    def encode(self, X: Any, n_features: int | None = None) -> Any:
         """New data as the matrix the path was traced on: frames are expanded, shapes checked."""
+        n_features = self.n_features if n_features is None else n_features
         if self.encoder is not None and _frames.is_frame(X):
             return self.encoder.encode(X)
         X = _validation.check_design(X)
-        if X.shape[1] != self.n_features:
-            raise ValueError(f"`X` has {X.shape[1]} columns, the path was traced on {self.n_features}.")
+        if X.shape[1] != n_features:
+            raise ValueError(f"`X` has {X.shape[1]} columns, the path was traced on {n_features}.")
         return X
 
     # --- tables ----------------------------------------------------------------------------------------------
@@ -351,12 +329,15 @@ class Path:
         """Class labels of a classification path."""
         return self.loss.classes
 
+    @cached_property
+    def naming(self) -> Naming:
+        """What the numbers of a model belong to."""
+        return Naming(self.encoder, self.scale, self.output_names if self.n_outputs > 1 else [])
+
     @property
     def feature_names(self) -> list[str]:
         """Names of the columns: those of the data frame, or x0, x1, ..."""
-        if self.encoder is not None:
-            return list(self.encoder.names)
-        return [f"x{j}" for j in range(self.n_features)]
+        return self.naming.columns
 
     @property
     def output_names(self) -> list[str]:
@@ -387,7 +368,12 @@ class Path:
         return describe(self, f"Path of {self.n_features} columns", "Df", self.df)
 
 
-def describe(path: Path, what: str, label: str, sizes: Array) -> str:
+def of_the_path(name: str) -> Any:
+    """What a path that has a `Path` of its parameters, such as one of graphs, takes from it."""
+    return property(attrgetter(f"path.{name}"))
+
+
+def describe(path: Any, what: str, label: str, sizes: Array) -> str:
     """A few rows of a path, with the sizes of its models."""
     how = f"({path.loss.name}, kappa={path.kappa:g}), {len(path.t)} times, {path.stats.steps} steps"
     rows = np.unique(np.linspace(0, len(path.t) - 1, 8).round().astype(int))

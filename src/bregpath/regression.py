@@ -19,7 +19,7 @@ from bregpath.run import Assembled, TraceOptions, Track
 from bregpath.stores import AbstractStore, Scan, StandardizedStore, as_store
 from bregpath.study import AbstractStudy
 
-__all__ = ["HeldOut", "Regression"]
+__all__ = ["HeldOut", "Regression", "without_constants"]
 
 TRACING = tuple(field.name for field in fields(TraceOptions))
 
@@ -121,7 +121,7 @@ class Regression(AbstractStudy):
         inside, scan, penalty, units = _standardize(store, w, self.penalty, self.fit_intercept, self.standardize)
         units = replace(units, y_unit=self._unit_of(y, offset, w))
         if self.fit_intercept and store.has_intercepts:
-            y, offset, shift = _without_constants(y, offset, loss, w)
+            y, offset, shift = without_constants(y, offset, loss, w)
             units = replace(units, shift=shift)
         if units.y_unit != 1.0:
             y, offset = y / units.y_unit, offset / units.y_unit
@@ -142,10 +142,14 @@ class Regression(AbstractStudy):
         unit = _validation.check_unit(self.loss.unit(y - offset[:, 0], w))
         return unit if self.standardize is True else 1.0
 
+    def unit_of(self, w: Array) -> float:
+        """That of a path on all rows with some weights, which sum to one."""
+        return self._unit_of(self.y, self.offset, w)
+
     @cached_property
     def unit(self) -> float:
         """That of the path on all rows."""
-        return self._unit_of(self.y, self.offset, self.w / self.w.sum())
+        return self.unit_of(self.w / self.w.sum())
 
     def lacking(self, rows: IntArray) -> str:
         if self.loss.classes is None:
@@ -160,6 +164,10 @@ class Regression(AbstractStudy):
         """Predictors are one product with the columns that were ever active."""
         alpha, columns, beta = track.read(times)
         intercept, coef = track.units.restore(alpha, columns, beta)
+        return self.measured(rows, intercept, columns, coef)
+
+    def measured(self, rows: IntArray, intercept: Array, columns: IntArray, coef: Array) -> HeldOut:
+        """Some rows, with their predictors by models (T, q) and (T, E, q) on some columns."""
         T, E, q = coef.shape
         side_by_side = coef.transpose(1, 0, 2).reshape(E, T * q)
         eta = self.store.predict(side_by_side, columns, rows)
@@ -181,7 +189,7 @@ class Regression(AbstractStudy):
         return np.arange(self.store.shape[1]) if self.groups is None else self.groups
 
 
-def _without_constants(y: Array, offset: Array, loss: AbstractLoss, w: Array) -> tuple[Array, Array, Array]:
+def without_constants(y: Array, offset: Array, loss: AbstractLoss, w: Array) -> tuple[Array, Array, Array]:
     """``y`` and offset without what an intercept absorbs (next to which all else would round away), and that."""
     shift = np.zeros(loss.n_outputs)
     if offset.any():

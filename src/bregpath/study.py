@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
+from threading import Lock
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,10 +15,28 @@ from bregpath._typing import Array, BoolArray, IntArray
 from bregpath.path import Path
 from bregpath.run import Assembled, TraceOptions, Track, run
 
-__all__ = ["AbstractStudy"]
+__all__ = ["AbstractStudy", "Source"]
 
 # Beyond this size in all, replicates do not copy their rows: they share the data, other rows having weight zero.
 COPY_BYTES = 2**30
+
+
+class Source:
+    """Some rows, ready to be traced: copied and scanned once, by the first track that starts, whatever its kappa."""
+
+    def __init__(self, assemble: Callable[[], Assembled]) -> None:
+        self._assemble, self._lock = assemble, Lock()
+        self._made: Assembled | None = None
+
+    def at(self, kappa: float) -> Callable[[], Assembled]:
+        """What a track of this kappa is assembled by."""
+
+        def assemble() -> Assembled:
+            with self._lock:
+                self._made = made = self._made or self._assemble()
+            return made._replace(problem=replace(made.problem, kappa=kappa))
+
+        return assemble
 
 
 class AbstractStudy(ABC):
@@ -30,12 +48,14 @@ class AbstractStudy(ABC):
     ----------
     w : ndarray of shape (n,)
         How much each row counts: its weight as given, or one.
+    kappa : float
     options : TraceOptions
     stops_replicates : bool
         Whether the stop rule acts on replicates too, or only on the path of all rows.
     """
 
     w: Array
+    kappa: float
     options: TraceOptions
     encoder: _frames.ColumnEncoder | None = None
     stops_replicates: ClassVar[bool] = False
@@ -92,6 +112,10 @@ class AbstractStudy(ABC):
         """The same study, traced in another way."""
         return replace(self, options=replace(self.options, **changes))  # type: ignore[type-var]
 
+    def with_kappa(self, kappa: float) -> Any:
+        """The same study, damped in another way."""
+        return replace(self, kappa=kappa)  # type: ignore[type-var]
+
     def track(self) -> Track:
         """The path on all rows, not yet traced."""
         return Track(self.on, self.options, self.encoder)
@@ -111,18 +135,25 @@ class AbstractStudy(ABC):
         return self.report(track.path(np.array([until])), track)
 
     def tracks(
-        self, samples: Sequence[IntArray], times: Array, *, at_once: int | None = None, stop: Any = None
-    ) -> list[Track]:
+        self, samples: Sequence[IntArray], times: Array, *, at_once: int | None = None, stop: Any = None,
+        sources: Sequence[Source] | None = None,
+    ) -> list[Track]:  # fmt: skip
         """Paths to some times on samples of rows, which may repeat, not yet traced.
 
-        ``at_once`` is how many of them are needed at the same time; all by default.
+        ``at_once`` is how many of them are needed at the same time; all by default. ``sources`` are those of the
+        samples, if other tracks have them too.
         """
         stop = self.options.stop if stop is None and self.stops_replicates else stop
         options = replace(self.options, t=times, stop=stop, progress=False)
+        sources = self.sources(samples, at_once) if sources is None else sources
+        return [Track(source.at(self.kappa), options, self.encoder) for source in sources]
+
+    def sources(self, samples: Sequence[IntArray], at_once: int | None = None) -> list[Source]:
+        """Samples of rows, to be traced as often as wanted."""
         live = len(samples) if at_once is None else min(at_once, len(samples))
         share = np.mean([len(rows) for rows in samples]) / len(self.w)
         copies = bool(live * share * self.nbytes <= COPY_BYTES)
-        return [Track(partial(self._on_rows, rows, copies), options, self.encoder) for rows in samples]
+        return [Source(lambda rows=rows: self._on_rows(rows, copies)) for rows in samples]  # type: ignore[misc]
 
     def _on_rows(self, rows: IntArray, copies: bool) -> Assembled:
         return self.on(np.bincount(rows, minlength=len(self.w)) * self.w, copies)

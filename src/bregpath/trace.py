@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from bregpath.path import Path
-from bregpath.regression import Regression
-from bregpath.run import SATURATION, run
+from bregpath.run import SATURATION
+from bregpath.structures.path import StructuredPath
+from bregpath.structures.study import read_study
 
 __all__ = ["trace_path"]
 
@@ -28,6 +29,8 @@ def trace_path(
     t_ratio: float = 100.0,
     n_times: int = 100,
     flow: Any = "glbi",
+    structure: Any = None,
+    nu: float | None = None,
     sample_weight: Any = None,
     offset: Any = None,
     fit_intercept: bool = True,
@@ -36,7 +39,7 @@ def trace_path(
     saturation: float | None = SATURATION,
     screening: bool = True,
     progress: bool | None = False,
-) -> Path:
+) -> Path | StructuredPath:
     r"""Trace a whole sparse regularisation path.
 
     Integrates, from the exact time ``t0`` at which the first variable enters,
@@ -46,9 +49,10 @@ def trace_path(
 
     Parameters
     ----------
-    X : array, scipy.sparse matrix, data frame, or store of shape (n, p)
+    X : array, scipy.sparse matrix, data frame, or store of shape (n, p), or None
         Dense X (float32 or float64, any order) is not copied. Categorical columns of a frame become indicators, one
-        group each. A `bregpath.stores.AbstractStore` of your own says where columns live that are not in memory.
+        group each. A `bregpath.stores.AbstractStore` of your own says where columns live that are not in memory. With a
+        ``structure`` None means that y is a signal: every row has a coefficient of its own, and there is no intercept.
     y : array-like of shape (n,)
         Response: numbers, or labels of any kind for the logistic and multinomial losses.
     loss : str or object, default "gaussian"
@@ -78,6 +82,15 @@ def trace_path(
         The dynamics. "giss" is the limit of infinite kappa, inverse scale space: coefficients are unpenalised fits with
         given signs, constant between the exact times at which one enters or leaves (penalty "l1" only; kappa, step and
         tol have no meaning). An `AbstractFlow` of your own is taken as well.
+    structure : str, tuple or matrix of shape (m, p), optional
+        What is sparse in place of the coefficients: a linear map D of them (Split LBI). "fused" (differences of
+        neighbours), "trend" or ("trend", order) (second or other differences), ("grid", shape) (total variation of an
+        image, or of an array of any dimension), ("graph", edges), or any array or scipy.sparse matrix D. The loss gets
+        a term ``mu / (2 nu) |D alpha - gamma|^2``; penalty, groups, factors, limits and entry times are those of gamma,
+        one entry a row of D. The path is a `bregpath.structures.StructuredPath`.
+    nu : float, optional
+        How freely ``D alpha`` may differ from the sparse gamma. By default 0.001 for "fused" (``0.001 ** order``
+        for trends), 0.1 for all else. Small is needed where noise hides the structure, large tells close changes apart.
     sample_weight : array-like of shape (n,), optional
         Weight k equals k copies of a row, weight 0 its absence.
     offset : array-like of shape (n,) or (n, q), optional
@@ -85,7 +98,8 @@ def trace_path(
     fit_intercept : bool, default True
     standardize : {True, "X", False}, default True
         True scales X, and y where the loss has its units; "X" scales X only; False uses the data as given. Results
-        are always in the units of the data.
+        are always in the units of the data. With a ``structure`` all columns are scaled by one number, so that D
+        compares what it did.
     stop : optional
         A time, a stop rule (`StopAtVariables`, `StopAtDevianceRatio`, `StopWhenWorse`, ...) or any callable of a
         `Progress`.
@@ -98,7 +112,7 @@ def trace_path(
 
     Returns
     -------
-    Path
+    Path, or StructuredPath with a ``structure``
         Interrupted by Ctrl-C, as far as it is valid (`Result.INTERRUPTED`); KeyboardInterrupt is raised only where no
         block of steps was done.
 
@@ -110,10 +124,10 @@ def trace_path(
     >>> path.support(3 * path.t[0]).tolist()
     [0, 1, 2, 3]
     """
-    study = Regression.read(
+    study = read_study(
         X, y, loss=loss, penalty=penalty, groups=groups, penalty_factor=penalty_factor, lower=lower, upper=upper,
         kappa=kappa, sample_weight=sample_weight, offset=offset, fit_intercept=fit_intercept, standardize=standardize,
         flow=flow, step=step, tol=tol, t=t, t_ratio=t_ratio, n_times=n_times, stop=stop, saturation=saturation,
-        screening=screening, progress=progress,
+        screening=screening, progress=progress, structure=structure, nu=nu,
     )  # fmt: skip
-    return run(study.track())
+    return study.trace()  # type: ignore[no-any-return]

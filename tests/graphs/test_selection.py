@@ -10,6 +10,7 @@ from sklearn.model_selection import KFold
 from bregpath.graphs import mdc
 from bregpath.losses import GRAPH_LOSSES
 from bregpath.selection import information_criterion
+from bregpath.selection.curves import aggregate
 from tests.graphs.cases import (
     CASES,
     N_STATES,
@@ -230,10 +231,10 @@ def test_one_standard_error_is_sparser(case):
     X = data_of(case)
     best, sparser = (graph_of(case, stop=rule).fit(X) for rule in ("cv", "cv-1se"))
     assert sparser.t_ == best.selection_.t_1se <= best.t_
+    scores, weights = best.selection_.fold_scores, best.selection_.fold_weights
     i = int(best.selection_.mean.argmin())
-    limit = best.selection_.mean[i] + best.selection_.se[i]
-    within = best.path_.t[best.selection_.mean <= limit]
-    assert sparser.t_ == within[0]
+    worse, error = aggregate(scores - scores[:, [i]], weights)
+    assert sparser.t_ == best.selection_.times[worse <= error][0]
     assert 0 < sparser.adjacency_.sum() <= best.adjacency_.sum()
 
 

@@ -74,8 +74,18 @@ class Scratchpad:
 
 
 def test_a_loss_may_write_into_its_argument() -> None:
+    class Plain(Scratchpad):
+        def value(self, eta: np.ndarray, y: np.ndarray, w: np.ndarray) -> float:
+            return super().value(eta.copy(), y, w)
+
+        def gradient(self, eta: np.ndarray, y: np.ndarray, w: np.ndarray) -> np.ndarray:
+            return super().gradient(eta.copy(), y, w)
+
+        def curvature(self, eta: np.ndarray, y: np.ndarray, w: np.ndarray, direction: np.ndarray) -> np.ndarray:
+            return super().curvature(eta, y, w, direction.copy())
+
     X, y = make_data("gaussian")
-    expected = trace(X, y, standardize="X")
+    expected = trace(X, y, loss=Plain(), standardize="X")
     path = trace(X, y, loss=Scratchpad(), standardize="X")
     assert_allclose(path.coef, expected.coef, atol=1e-8)
 

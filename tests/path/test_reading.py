@@ -192,3 +192,25 @@ def test_graphs_pass_it_on(make: Any, rng: np.random.Generator) -> None:
 def test_what_is_no_share(saturation: Any) -> None:
     with pytest.raises((TypeError, ValueError), match="`saturation` must be"):
         trace_path(*make_data("gaussian"), saturation=saturation)
+
+
+def test_models_print_by_name(tmp_path):
+    pd = pytest.importorskip("pandas")
+    X, y = make_data("gaussian", 60, 4)
+    frame = pd.DataFrame(X * [1.0, 100.0, 1.0, 1.0], columns=["age", "weight", "height", "pulse"])
+    path = trace_path(frame, y)
+    point = path.at(float(path.t[-1]))
+    text = repr(point).splitlines()
+    assert text[0].startswith(f"Model at t = {point.t:.4g}: ") and text[2].startswith("(intercept)")
+    effects = np.abs(point.coef * frame.to_numpy().std(axis=0))
+    shown = [line.split()[0] for line in text[3:]]
+    assert shown == [frame.columns[j] for j in np.argsort(-effects) if effects[j] > 0]
+    table = point.table.to_frame()
+    assert_allclose(table["coefficient"], point.coef[point.table.columns])
+    assert_allclose(np.abs(table["per_std_dev"]), effects[point.table.columns], rtol=1e-9)
+    again = pickle.loads(pickle.dumps(point))
+    assert again == point and repr(again) == repr(point)
+    plain = trace_path(X, y, standardize=False).at(1.0)
+    assert "per std. dev." not in repr(plain) and "x0" in repr(plain)
+    long = trace_path(np.random.default_rng(0).normal(size=(60, 30)), y, kappa=0.1, t_ratio=1000)
+    assert "... and " in repr(long.at(float(long.t[-1])))

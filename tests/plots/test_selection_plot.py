@@ -16,7 +16,8 @@ plt = pytest.importorskip("matplotlib.pyplot")
 @pytest.fixture(scope="module", name="selection")
 def make_selection():
     data = bregpath.datasets.make_logistic(150, 40, 4, seed=1)
-    return bregpath.cross_validate(data.X, data.y, loss="logistic", scoring=["deviance", "auc"], t_ratio=30)
+    measures = dict(scoring=["deviance", "auc"], se_rule="glmnet")
+    return bregpath.cross_validate(data.X, data.y, loss="logistic", t_ratio=30, **measures)
 
 
 @pytest.fixture(autouse=True)

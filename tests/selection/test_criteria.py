@@ -82,6 +82,29 @@ def test_interpolation_and_constant_response_do_not_win():
         assert information_criterion(flat, kind, 10).t == flat.t[0]
 
 
+def test_ends_of_paths_with_more_columns_than_rows_are_warned_of():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 300))
+    noise = bregpath.trace_path(X, rng.normal(size=40), t_ratio=5, kappa=0.5)
+    with pytest.warns(UserWarning, match=r"chooses the null model.*300 columns and 40 rows.*cross_validate\(\)"):
+        assert information_criterion(noise, "ebic", 40).t == noise.t[0]
+    X[:, 0] += np.sign(X[:, 0])
+    apart = bregpath.trace_path(X, X[:, 0] > 0, loss="logistic")
+    with pytest.warns(UserWarning, match="a perfect fit pays any price"):
+        information_criterion(apart, "aic", 40)
+    few = bregpath.trace_path(X[:, :20], X[:, 0] + 0.3 * rng.normal(size=40))
+    assert len(few.support(information_criterion(few, "ebic", 40).t)) == 1  # fewer columns than rows: no warning
+
+
+def test_models_with_as_many_parameters_as_rows_are_refused():
+    X = np.random.default_rng(1).normal(size=(15, 60))
+    path = bregpath.trace_path(X, X[:, 0] + X[:, 1] > 0, loss="logistic", kappa=0.5, saturation=None, t_ratio=3000)
+    with pytest.warns(UserWarning):
+        selection = information_criterion(path, "aic", 15)
+    assert path.df.max() >= 15 and np.isinf(selection.mean[path.df + 1 >= 15]).all()
+    assert len(path.support(selection.t)) < 14
+
+
 def test_no_intercept_is_not_counted():
     data = bregpath.datasets.make_linear(50, 5, 2, seed=0)
     path = bregpath.trace_path(data.X, data.y, fit_intercept=False, n_times=10)

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import bregpath
 from bregpath.losses import as_loss
 from bregpath.selection.cross_validation import cross_validate
-from bregpath.selection.curves import choose
+from bregpath.selection.curves import aggregate, choose
 from bregpath.selection.folds import make_folds
 from bregpath.selection.scores import SCORES
 
@@ -62,6 +62,27 @@ def test_choose_at_the_edges():
     assert choose(times, np.full(3, np.inf), np.zeros(3)) == (0, 0)
     # Times in any order: the smallest time counts, not the smallest index.
     assert choose(times[::-1], np.array([1.0, 1.1, 3.0]), np.full(3, 0.2)) == (0, 1)
+
+
+def test_rule_of_paired_differences():
+    """Folds that differ from each other, but agree on which times are worse."""
+    times, level = np.array([1.0, 2.0, 3.0, 4.0]), np.array([[0.0], [4.0], [8.0], [12.0]])
+    wiggle = np.array([[0.0, 0.1, 0.0, 0.0], [0.0, -0.1, 0.0, 0.0], [0.0, 0.1, 0.0, 0.0], [0.0, -0.1, 0.0, 0.0]])
+    scores = level + np.array([2.0, 0.05, 0.0, 0.5]) + wiggle
+    mean, se = aggregate(scores, np.ones(4))
+    assert choose(times, mean, se) == (2, 0)  # by the error of the scores even the first time would do
+    assert choose(times, mean, se, folds=(scores, np.ones(4))) == (2, 1)
+    assert choose(times, -mean, se, folds=(-scores, np.ones(4)), larger_is_better=True) == (2, 1)
+    assert choose(times, mean, se, folds=(scores[:1], np.ones(1)))[1] == 2  # one fold has no error
+
+
+def test_rules_of_one_standard_error(logistic):
+    paired, glmnet = (cross_validate(logistic.X, logistic.y, loss="logistic", se_rule=r) for r in ("paired", "glmnet"))
+    assert paired.t_min == glmnet.t_min and glmnet.t_1se <= paired.t_1se <= paired.t_min
+    best = int(np.argmin(glmnet.mean))
+    assert glmnet.t_1se == glmnet.times[glmnet.mean <= glmnet.mean[best] + glmnet.se[best]][0]
+    with pytest.raises(ValueError, match="`se_rule` must be one of"):
+        cross_validate(logistic.X, logistic.y, loss="logistic", se_rule="1se")
 
 
 # --- whole cross-validations ---------------------------------------------------------------------------------
@@ -336,3 +357,19 @@ def test_frames_with_rare_levels(library):
     encoder = selection.path.encoder
     same = cross_validate(encoder.encode(frame), y, groups=encoder.groups, penalty="group", n_times=20)
     assert_allclose(same.mean, selection.mean, rtol=1e-8)
+
+
+def test_the_chosen_model_is_at_hand(logistic):
+    pytest.importorskip("pandas")
+    selection = cross_validate(logistic.X, logistic.y, loss="logistic").one_se()
+    point = selection.path.at(selection.t_1se)
+    assert selection.model == point and selection.intercept == point.intercept
+    assert_array_equal(selection.coef, point.coef)
+    assert_array_equal(selection.predict(logistic.X), selection.path.predict(logistic.X, selection.t_1se))
+    frame = selection.to_frame()
+    assert len(frame) == np.count_nonzero(point.coef)
+    share = (selection.fold_coef() != 0).mean(axis=0)
+    assert_allclose(frame["share_of_folds"], [share[int(name[1:])] for name in frame.index])
+    assert repr(point) in repr(selection) and repr(point) not in selection.summary(model=False)
+    fitted = bregpath.BregmanClassifier(stop="cv-1se").fit(logistic.X, logistic.y)
+    assert repr(point) in fitted.summary() and "one-standard-error rule" in fitted.summary()

@@ -12,7 +12,7 @@ import bregpath
 from bregpath import study
 from bregpath.selection import cross_validation
 from bregpath.selection.cross_validation import cross_validate
-from bregpath.selection.curves import clear_turn
+from bregpath.selection.curves import aggregate, clear_turn, paired_turn
 
 SIMULATORS = {
     "gaussian": bregpath.datasets.make_linear,
@@ -56,6 +56,18 @@ def test_turn_with_scores_that_are_not_finite():
     assert clear_turn(curve, se, 3) == (6, 3)
     assert clear_turn(curve[:4], se[:4], 1) == (None, 0)
     assert clear_turn(curve[:2], se[:2], 1) == (None, 0)
+
+
+def test_paired_turn_tells_small_rises():
+    """Folds that differ by far more than they change, all of them upwards; as the rule of error bars, with patience."""
+    rise = np.array([3.0, 1.0, 1.1, 1.2, 1.3, 1.4])
+    scores = np.arange(4.0)[:, None] * 5 + rise + 0.01 * np.random.default_rng(0).normal(size=(4, 6))
+    mean, se = aggregate(scores, np.ones(4))
+    assert clear_turn(mean, se, 2, smooth=True) == (None, 0)
+    assert paired_turn(scores, np.ones(4), 2) == (3, 4)
+    assert paired_turn(-scores, np.ones(4), 3, larger_is_better=True) == (4, 4)
+    scores[:, 3] = np.inf
+    assert paired_turn(scores, np.ones(4), 2) == (3, 4)
 
 
 # --- stopped = the beginning of the whole --------------------------------------------------------------------
@@ -142,6 +154,17 @@ def test_own_times_and_stop_rules(wide):
     assert by_rule.path.df.max() == 1 and not by_rule.stopped_early
     assert_array_equal(by_rule.times, by_rule.path.t)
     assert_allclose(by_rule.mean[:-1], whole.mean[: len(by_rule.times) - 1], rtol=1e-8)
+
+
+def test_a_longer_window_is_looked_at_as_early(wide):
+    """What a larger `t_ratio` adds is not traced, on all rows or on folds, if the curve turns before."""
+    usual, long = (
+        cross_validate(wide.X, wide.y, loss="logistic", t_ratio=ratio, n_times=n)
+        for ratio, n in ((100.0, 101), (1e4, 201))
+    )
+    assert_allclose(long.times, usual.times, rtol=1e-9)
+    assert_allclose(long.mean, usual.mean, rtol=1e-8)
+    assert len(long.path.t) == len(usual.path.t)
 
 
 def test_noise_ends_soon_with_the_null_model():

@@ -311,3 +311,42 @@ def test_errors_name_the_argument(rng):
     many = bregpath.trace_path(rng.normal(size=(8, 30)), rng.normal(size=8))
     with pytest.raises(ValueError, match="too many to be fitted on 4 rows"):
         bregpath.relaxed_refit(many, many.t[-1], np.ones((4, 30)), np.arange(4.0))
+
+
+@pytest.mark.parametrize("loss", ["gaussian", "logistic", "multinomial", "poisson"])
+def test_a_ridge_is_where_its_gradient_vanishes(loss):
+    X, y = make_data(loss, 80, 5)
+    path = bregpath.trace_path(X, y, loss=loss)
+    t, ridge = float(path.t[-1]), 0.05
+    fit = bregpath.relaxed_refit(path, t, X, y, ridge=ridge)
+    q, unit = path.n_outputs, path.units.y_unit
+    loss_ = path.loss
+    inside = (X - X.mean(axis=0)) / X.std(axis=0)
+    beta = fit.coef.reshape(5, q) * X.std(axis=0)[:, None] / unit
+    eta = fit.decision_function(X) / unit
+    coded = loss_.encode(y, np.full(80, 1 / 80))
+    residual = loss_.gradient(eta, coded / unit if loss_.has_units else coded, np.full(80, 1 / 80)).reshape(80, q)
+    assert_allclose(inside[:, fit.support].T @ residual + ridge * beta[fit.support], 0, atol=1e-7)
+    assert_allclose(residual.sum(axis=0), 0, atol=1e-7)
+    free = bregpath.relaxed_refit(path, t, X, y)
+    tiny = bregpath.relaxed_refit(path, t, X, y, ridge=1e-10)
+    assert_allclose(tiny.coef, free.coef, rtol=1e-4, atol=1e-6)
+    assert_allclose(tiny.standard_errors, free.standard_errors, rtol=1e-4)
+    assert np.linalg.norm(beta) < np.linalg.norm(free.coef.reshape(5, q) * X.std(axis=0)[:, None] / unit)
+
+
+def test_a_ridge_where_there_is_no_unpenalised_model(rng):
+    X = rng.normal(size=(40, 6))
+    X[:, 5] = X[:, 0]  # a copy
+    y = X[:, 0] > 0  # separated
+    path = bregpath.trace_path(X, y, loss="logistic", kappa=1.0)
+    t = float(path.t[-1])
+    with pytest.raises(ValueError, match="a small `ridge`"):
+        bregpath.relaxed_refit(path, t, X, y)
+    fit = bregpath.relaxed_refit(path, t, X, y, ridge=0.01)
+    assert np.isfinite(fit.coef).all() and (fit.standard_errors[fit.support] > 0).all()
+    assert_allclose(fit.coef[0], fit.coef[5], rtol=1e-6)
+    assert np.mean((fit.decision_function(X) > 0) == y) > 0.95
+    for ridge in (-1.0, np.nan, np.inf):
+        with pytest.raises(ValueError, match="`ridge` must be a finite number"):
+            bregpath.relaxed_refit(path, t, X, y, ridge=ridge)

@@ -11,7 +11,8 @@ from types import ModuleType
 
 import numpy as np
 
-from bregpath._kernels import inverse_scale_space, reference
+from bregpath._kernels import exponential, inverse_scale_space, reference
+from bregpath._kernels.exponential import takes_moments
 from bregpath._kernels.inverse_scale_space import Position
 from bregpath._kernels.inverse_scale_space import begin as begin_events
 from bregpath._kernels.records import (
@@ -25,7 +26,7 @@ from bregpath._kernels.records import (
     UnstableStepError,
     cubic,
 )
-from bregpath._kernels.reference import NOISE, begin
+from bregpath._kernels.reference import NOISE
 from bregpath._typing import Array
 
 __all__ = [
@@ -46,6 +47,7 @@ __all__ = [
     "has_compiled",
     "implementation",
     "next_events",
+    "takes_moments",
     "values",
 ]
 
@@ -68,8 +70,21 @@ def has_compiled() -> bool:
     return _compiled is not None
 
 
+def begin(system: System, knot: Knot) -> Memory:
+    """What is remembered at the first knot of a path."""
+    if exponential.applies(system):
+        return exponential.begin(knot)
+    return reference.begin(system, knot)
+
+
 def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps: int, keep_rows: bool) -> Steps:
     """A block of steps by the fastest kernels that know the system; ``keep_rows`` keeps R at every knot."""
+    if exponential.applies(system):
+        if _compiled is None:
+            return exponential.advance(system, knot, memory, until, max_steps, keep_rows)
+        from bregpath._kernels import compiled_exponential
+
+        return compiled_exponential.advance(system, knot, memory, until, max_steps, keep_rows)
     if _compiled is not None and _compiled.supports(system):
         return _compiled.advance(system, knot, memory, until, max_steps, keep_rows)
     return reference.advance(system, knot, memory, until, max_steps)

@@ -116,7 +116,8 @@ class Memory:
 class Steps:
     """Consecutive knots as arrays: the fields of `Knot` with a leading axis, and what the method remembers at each.
 
-    ``R`` and ``residual`` may hold the last knot only.
+    ``R`` and ``residual`` may hold the last knot only. A method that sets several knots a step goes on from the last of
+    them alone: ``cuts`` are those.
     """
 
     columns: IntArray  # the working columns
@@ -131,13 +132,23 @@ class Steps:
     reach: Array  # longest step that was tried from the knot before
     memory: Callable[[int], Any]  # what the method remembers at a knot
     interrupted: bool = False  # Ctrl-C ended the block: what it had is kept, and whoever records it raises
+    cuts: IntArray | None = None  # knots from which the method can go on; None: all
 
     def __len__(self) -> int:
-        """Number of steps."""
+        """Number of knots after the first: steps, for all that read them."""
         return len(self.t) - 1
 
+    @property
+    def n_steps(self) -> int:
+        """Number of steps of the method, of which each may have set several knots."""
+        return len(self) if self.cuts is None else int(np.searchsorted(self.cuts, len(self)))
+
+    def cut(self, n: int) -> int:
+        """The last knot up to ``n`` from which the method can go on."""
+        return n if self.cuts is None else int(self.cuts[np.searchsorted(self.cuts, n, side="right") - 1])
+
     def first(self, n: int) -> Steps:
-        """The first ``n`` steps."""
+        """The first ``n`` steps, up to a knot from which the method can go on."""
         if n == len(self):
             return self
         return replace(self, **{name: getattr(self, name)[: n + 1] for name in (*_KNOT, "reach")})

@@ -40,7 +40,7 @@ from bregpath._kernels.records import (
 from bregpath._typing import Array, BoolArray
 from bregpath.penalties import AbstractPenalty
 
-__all__ = ["NOISE", "Step", "advance", "begin", "curvature_on", "values", "walk"]
+__all__ = ["NOISE", "Step", "advance", "begin", "curvature_on", "round_down", "values", "walk"]
 
 SAFETY = 0.8  # of the step that the error estimate allows
 RATE_MARGIN = 1.15  # of the power iteration, which approaches the largest curvature from below
@@ -135,7 +135,7 @@ def _adaptive_step(system: System, knot: Knot, memory: Memory) -> Step:
                 raise StepError(f"the curvature allows only steps of {h:.1e} at t={knot.t:g}")
         longest = max(longest, h)
         h, entering = _not_far_beyond_entry(penalty, knot, h, 1.0 / rate, 0 if linear else ENTRY_FLOOR)
-        h = _round_down(h)
+        h = round_down(h)
         stages = min(stages, stages_needed(h * rate))
         live = penalty.close(started | entering | forced)
         memory = _count(memory, 1 if linear else stages, 2 * stages * int(live.sum()) + 2 * len(knot.z))
@@ -200,7 +200,7 @@ def _not_far_beyond_entry(
     return h, np.any(entering, axis=1)
 
 
-def _round_down(h: float) -> float:
+def round_down(h: float) -> float:
     """A step to ten significant bits, so that the rounding of sums does not grow from step to step."""
     mantissa, exponent = math.frexp(h)
     return math.ldexp(math.floor(1024 * mantissa), exponent - 10)

@@ -49,7 +49,7 @@ def _analyse(question: str, data: Data, loss: str, stem: str) -> None:
     print(f"\n{question}\n")
     selection, path = choose(data, "cv-1se", {"loss": loss})
     print_path(path)
-    print(f"\n{selection}")
+    print(f"\n{selection.summary(model=False)}")
     print(f"The smallest model within one standard error of the best has {size(path, selection.t)}.")
     print(_held_out(selection, path, data.y) + "\n")
     print_model(path, selection.t)

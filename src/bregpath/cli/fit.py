@@ -13,6 +13,7 @@ from bregpath._typing import Array
 from bregpath.cli.data import Data, read_csv
 from bregpath.cli.output import print_model, print_path, save_figure, size
 from bregpath.path import Path
+from bregpath.selection.kappas import CV_RULES, check_stop_of_kappas, chosen_by
 
 __all__ = ["add_arguments", "choose", "run"]
 
@@ -48,11 +49,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--stop", default="cv", metavar="RULE",
         help="how the model is chosen: cv (best 5-fold cross-validation), cv-1se (smallest within one standard "
-        "error of the best), aic, bic, ebic, or a time t (default: cv)",
+        "error of the best), cv-sparse (with --kappa cv: the best of the largest kappa within one standard error), "
+        "aic, bic, ebic, or a time t (default: cv)",
     )  # fmt: skip
     parser.add_argument(
-        "--kappa", type=float, default=10.0, help="damping; larger is less biased, inf is the limit (default: 10)"
-    )
+        "--kappa", default="10",
+        help="damping; larger is less biased, inf is the limit; cv chooses it with the model (default: 10)",
+    )  # fmt: skip
     parser.add_argument(
         "--t-ratio", type=float, default=100.0, metavar="R",
         help="length of the path: it ends at R times the time of the first entry (default: 100)",
@@ -63,14 +66,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Run the command."""
-    stop = _stop_rule(args.stop)
+    stop, kappa = _stop_rule(args.stop), _kappa(args.kappa)
+    check_stop_of_kappas(stop, kappa == "cv")
     data = read_csv(args.data, args.target, args.drop)
     loss = _guess_loss(data.y) if args.loss == "auto" else args.loss
-    print(f"{args.data}: {len(data.y)} rows, target {args.target!r}, loss {loss}, kappa {args.kappa:g}\n")
-    selection, path = choose(data, stop, {"loss": loss, "kappa": args.kappa, "t_ratio": args.t_ratio})
+    print(f"{args.data}: {len(data.y)} rows, target {args.target!r}, loss {loss}, kappa {args.kappa}\n")
+    selection, path = choose(data, stop, {"loss": loss, "kappa": kappa, "t_ratio": args.t_ratio})
     print_path(path)
     t = selection.t if selection is not None else float(stop)
-    print(f"\n{selection if selection is not None else f't = {t:g}, as asked for'}")
+    print(f"\n{selection.summary(model=False) if selection is not None else f't = {t:g}, as asked for'}")
     print(f"The model at t = {t:.4g} has {size(path, t)}.\n")
     print_model(path, t)
     if args.out:
@@ -81,15 +85,22 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _stop_rule(text: str) -> str | float:
-    if text in ("cv", "cv-1se", *CRITERIA):
+    if text in (*CV_RULES, *CRITERIA):
         return text
     try:
         t = float(text)
     except ValueError:
-        raise ValueError(f"--stop must be cv, cv-1se, {', '.join(CRITERIA)} or a time, found {text!r}.") from None
+        raise ValueError(f"--stop must be {', '.join([*CV_RULES, *CRITERIA])} or a time, found {text!r}.") from None
     if not (np.isfinite(t) and t > 0):
         raise ValueError(f"--stop must be a positive time, found {text!r}.")
     return t
+
+
+def _kappa(text: str) -> str | float:
+    try:
+        return text if text == "cv" else float(text)
+    except ValueError:
+        raise ValueError(f"--kappa must be a number or cv, found {text!r}.") from None
 
 
 def _guess_loss(y: Array) -> str:
@@ -105,9 +116,8 @@ def choose(data: Data, stop: str | float, options: dict[str, Any]) -> tuple[Any,
     from bregpath.trace import trace_path
 
     selection = None
-    if stop in ("cv", "cv-1se"):
-        selection = cross_validate(data.X, data.y, **options)
-        selection = selection.one_se() if stop == "cv-1se" else selection
+    if stop in CV_RULES:
+        selection = chosen_by(cross_validate(data.X, data.y, **options), str(stop))
         path = selection.path
         assert path is not None
     else:

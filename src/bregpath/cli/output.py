@@ -18,8 +18,9 @@ MAX_ROWS = 12
 
 def size(path: Path, t: float) -> str:
     """How many variables a model has, in words."""
-    n = len(path.support(t))
-    return f"{n} of {path.n_features} variables" if n != 1 else f"1 variable of {path.n_features}"
+    table = path.at(t).table
+    assert table is not None
+    return table.size
 
 
 def print_path(path: Path) -> None:
@@ -42,19 +43,9 @@ def print_path(path: Path) -> None:
 
 def print_model(path: Path, t: float) -> None:
     """Coefficients on the original scale, those with the largest effect first."""
-    point = path.at(t)
-    coef = np.reshape(point.coef, (path.n_features, -1))
-    effect = coef * path.scale[:, None]
-    support = path.support(t)
-    order = support[np.argsort(-np.linalg.norm(effect[support], axis=1), kind="stable")]
-    header = ["variable", *(["coefficient"] if path.n_outputs == 1 else path.output_names)]
-    rows = [["(intercept)", *(f"{a:.5g}" for a in np.ravel(point.intercept))]]
-    rows += [[path.feature_names[j], *(f"{b:.5g}" for b in coef[j])] for j in order]
-    if path.n_outputs == 1:
-        header.append("per std. dev.")
-        effects = ["", *(f"{effect[j, 0]:.4g}" for j in order)]
-        rows = [[*row, cell] for row, cell in zip(rows, effects, strict=True)]
-    _print_table(header, rows, left={0})
+    table = path.at(t).table
+    assert table is not None
+    _print_table(table.rows[0], table.rows[1:], left={0})
     if path.classes is not None and path.n_outputs == 1:
         print(f"Positive coefficients speak for {path.classes[1]}, negative ones for {path.classes[0]}.")
 

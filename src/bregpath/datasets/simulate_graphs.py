@@ -235,7 +235,7 @@ def _sampled(
     def draw(n: int, rng: np.random.Generator) -> Array:
         if isinstance(model, GaussianModel):
             return model.sample(n, rng)
-        return gibbs(model, n, burn_in=_BURN_IN, chains=n, seed=rng)
+        return gibbs(model, n, burn_in=_BURN_IN, chains=n, seed=rng, method="gibbs")
 
     return GraphSimulation(draw(n, rng), model, None if n_test is None else draw(n_test, rng.spawn(1)[0]))
 

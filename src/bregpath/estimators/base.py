@@ -14,10 +14,11 @@ from bregpath import _frames, _interrupts, _validation
 from bregpath._typing import Array
 from bregpath.estimators.fixed_time import trace_to
 from bregpath.path import Path
-from bregpath.regression import Regression
 from bregpath.selection.criteria import CRITERIA, information_criterion
 from bregpath.selection.cross_validation import cross_validate
+from bregpath.selection.kappas import CV_RULES, check_kappas, check_stop_of_kappas, chosen_by
 from bregpath.selection.result import Selection
+from bregpath.structures.study import read_study
 from bregpath.trace import trace_path
 
 __all__ = ["AbstractBregmanEstimator"]
@@ -25,7 +26,7 @@ __all__ = ["AbstractBregmanEstimator"]
 # Constructor arguments that go to trace_path as they are.
 _TRACE_OPTIONS = (
     "penalty", "groups", "penalty_factor", "lower", "upper", "kappa", "flow", "step", "tol", "t_ratio",
-    "n_times", "fit_intercept", "standardize", "saturation", "screening",
+    "n_times", "fit_intercept", "standardize", "saturation", "screening", "structure", "nu",
 )  # fmt: skip
 
 
@@ -38,16 +39,19 @@ class AbstractBregmanEstimator(BaseEstimator):
     ----------
     loss : str or object
         See the class.
-    stop : {"cv", "cv-1se", "aic", "aicc", "bic", "ebic"} or float, default "cv"
+    stop : {"cv", "cv-1se", "cv-sparse", "aic", "aicc", "bic", "ebic"} or float, default "cv"
         How the time is chosen: the best of a cross-validation, the sparsest within one standard error of it,
-        an information criterion, or a given time t. If the path ends before that time, because nothing is
+        the best time of the largest kappa within one standard error (of several), an information criterion, or a given
+        time t. If the path ends before that time, because nothing is
         left to explain, its last model is used, with a warning.
     cv : int, splitter or iterable, default 5
         Folds, as in `cross_validate`. A number larger than the data allow (rows; rows of the smallest class
         for a classifier) is lowered with a warning. Where not even two folds of two rows (two of each class)
         are possible, BIC chooses, with a warning.
-    penalty, groups, penalty_factor, lower, upper, kappa, flow, step, tol, t_ratio, n_times, fit_intercept, standardize, saturation, screening
-        As in `trace_path`.
+    kappa : float, "cv" or list of float, default 10
+        As in `trace_path`; several are chosen from by cross-validation, as in `cross_validate`.
+    penalty, groups, penalty_factor, lower, upper, flow, step, tol, t_ratio, n_times, fit_intercept, standardize, saturation, screening, structure, nu
+        As in `trace_path`; with a ``structure`` the model is the projected estimate.
     scoring : str or callable, or several, optional
         What cross-validation measures; the deviance by default. The first of several chooses. See `cross_validate`.
     gamma : float, default 0.5
@@ -62,9 +66,9 @@ class AbstractBregmanEstimator(BaseEstimator):
     coef_, intercept_
         The model on the original scale. For a frame with categories the coefficients belong to
         ``path_.feature_names``.
-    t_ : float
-        The chosen time.
-    path_ : Path
+    t_, kappa_ : float
+        The chosen time, and kappa.
+    path_ : Path, or StructuredPath with a ``structure``
         The path. A cross-validation ends it once its curve has clearly turned; ``path_.extend(t_max)`` goes on, until
         the estimator is pickled, because it refers to the data.
     selection_ : Selection or None
@@ -80,6 +84,7 @@ class AbstractBregmanEstimator(BaseEstimator):
     path_: Path
     selection_: Selection | None
     t_: float
+    kappa_: float
     n_iter_: int
     coef_: Array
     intercept_: Any
@@ -95,7 +100,7 @@ class AbstractBregmanEstimator(BaseEstimator):
         penalty_factor: Any = None,
         lower: Any = None,
         upper: Any = None,
-        kappa: float = 10.0,
+        kappa: Any = 10.0,
         flow: Any = "glbi",
         step: float | str = "adaptive",
         tol: float = 0.01,
@@ -105,6 +110,8 @@ class AbstractBregmanEstimator(BaseEstimator):
         standardize: bool | str = True,
         saturation: float | None = 0.999,
         screening: bool = True,
+        structure: Any = None,
+        nu: float | None = None,
         scoring: Any = None,
         gamma: float = 0.5,
         n_jobs: int | None = None,
@@ -128,6 +135,8 @@ class AbstractBregmanEstimator(BaseEstimator):
         self.standardize = standardize
         self.saturation = saturation
         self.screening = screening
+        self.structure = structure
+        self.nu = nu
         self.scoring = scoring
         self.gamma = gamma
         self.n_jobs = n_jobs
@@ -180,40 +189,58 @@ class AbstractBregmanEstimator(BaseEstimator):
             eta = eta + shift.reshape(eta.shape)
         return eta
 
+    def summary(self) -> str:
+        """How the model was chosen, and its variables by name, those with the largest effect first.
+
+        Examples
+        --------
+        >>> import bregpath
+        >>> data = bregpath.datasets.make_linear(100, 10, 2, seed=0)
+        >>> print(bregpath.BregmanRegressor(stop=3.0).fit(data.X, data.y).summary())
+        Model at t = 3: 2 of 10 variables
+        ...
+        """
+        check_is_fitted(self)
+        return repr(self.path_.at(self.t_) if self.selection_ is None else self.selection_)
+
     # --- fitting ---------------------------------------------------------------------------------------------
 
     def _fit_path(self, X: Any, y: Array, loss: Any, sample_weight: Any, offset: Any, cv_groups: Any = None) -> None:
         """Trace the path, choose a time, and set all attributes but the coefficients."""
         options = {name: getattr(self, name) for name in _TRACE_OPTIONS}
         options |= {"loss": loss, "offset": offset}
+        several = check_kappas(self.kappa) is not None
         weights = np.ones(len(y))
         if sample_weight is not None:
             weights = _check_sample_weight(_plain("sample_weight", sample_weight), _Rows(len(y)), dtype=np.float64)
             options["sample_weight"] = weights
+        check_stop_of_kappas(self.stop, several)
         with _interrupts.all_or_nothing():
             if isinstance(self.stop, numbers.Real) and not isinstance(self.stop, bool):
-                study = Regression.read(X, y, **options)
+                study = read_study(X, y, **options)
                 self.path_, self.selection_ = trace_to(study, float(self.stop)), None
                 self.t_ = min(float(self.stop), float(self.path_.t[-1]))
             else:
                 selection = self._select(X, y, weights, cv_groups, options)
                 assert selection.path is not None
                 self.path_, self.selection_, self.t_ = selection.path, selection, selection.t
-        self.n_iter_ = self.path_.stats.steps
+        self.n_iter_, self.kappa_ = self.path_.stats.steps, self.path_.kappa
 
     def _select(self, X: Any, y: Array, weights: Array, cv_groups: Any, options: dict[str, Any]) -> Selection:
-        known = ("cv", "cv-1se", *CRITERIA)
+        known = (*CV_RULES, *CRITERIA)
         if self.stop not in known:
             raise ValueError(f"`stop` must be one of {list(known)} or a time t, found {self.stop!r}.")
         n, rule, cv = float(weights.sum()), self.stop, self.cv  # a weight counts copies of its row
-        if rule in ("cv", "cv-1se") and isinstance(cv, numbers.Integral) and cv_groups is None:
+        if rule in CV_RULES and isinstance(cv, numbers.Integral) and cv_groups is None:
             cv = self._possible_folds(y[weights > 0], int(cv))
             rule = "bic" if cv is None else rule
         if rule in CRITERIA:
+            if several := check_kappas(options["kappa"]):
+                options = options | {"kappa": several[-1]}  # too few rows for folds: the sparsest
             return information_criterion(trace_path(X, y, **options), str(rule), n, self.gamma)
         folds = {"cv": cv, "cv_groups": cv_groups, "seed": self.random_state, "n_jobs": self.n_jobs}
         selection = cross_validate(X, y, scoring=self.scoring, **folds, **options)
-        return selection.one_se() if rule == "cv-1se" else selection
+        return chosen_by(selection, str(rule))
 
     def _possible_folds(self, y: Array, cv: int) -> int | None:
         """``cv`` or as many folds as the data allow; None where cross-validation makes no sense."""

@@ -34,6 +34,7 @@ class ChosenGraph:
     selection_: Selection | None
     stability_: Stability | None
     t_: float
+    kappa_: float
     weights_: Array
     adjacency_: BoolArray
     fields_: Array

@@ -30,7 +30,7 @@ class BregmanClassifier(ClassifierMixin, AbstractBregmanEstimator):
         "auto" is logistic for two classes and multinomial for more.
     stop, cv, penalty, groups, penalty_factor, lower, upper, kappa, flow, step, tol, t_ratio, n_times
         See `AbstractBregmanEstimator`. ``penalty="group"`` takes a column for all classes or for none.
-    fit_intercept, standardize, saturation, screening, scoring, gamma, n_jobs, random_state
+    fit_intercept, standardize, saturation, screening, structure, nu, scoring, gamma, n_jobs, random_state
         See `AbstractBregmanEstimator`.
 
     Attributes

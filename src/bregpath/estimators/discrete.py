@@ -10,6 +10,7 @@ import numpy as np
 
 from bregpath._typing import Array, BoolArray
 from bregpath.estimators.graph import AbstractGraph
+from bregpath.graphs.check import ModelCheck, check_codes
 from bregpath.graphs.data import StateCoder
 from bregpath.graphs.layouts import AbstractLayout, StateLayout
 from bregpath.graphs.missing import draw_from_margins
@@ -29,6 +30,32 @@ class DiscreteGraph(AbstractGraph):
 
     def _encode(self, X: Any) -> Array:
         return StateCoder(self.path_.layout.names, tuple(self.levels_)).encode(X)
+
+    def check(self, X: Any, t: float | None = None, **options: Any) -> ModelCheck:
+        """Compare data with samples of the chosen model, or of that at another time.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, p)
+            Best rows that the graph was not fitted to.
+        t : float, optional
+        **options
+            As in `bregpath.graphs.check_model`: ``n_samples``, ``seed``, and those of `bregpath.graphs.gibbs`.
+
+        Returns
+        -------
+        ModelCheck
+            Margins, pairs, triplets and the number of active nodes; print it, or call its ``plot()``.
+
+        Examples
+        --------
+        >>> import bregpath
+        >>> data = bregpath.datasets.make_ising_grid(3, T=1.5, n=500, n_test=500, seed=0)
+        >>> bregpath.IsingGraph(stop="cv").fit(data.X).check(data.X_test).agrees
+        True
+        """
+        model = self.model(t)
+        return check_codes(model, self._encode(X), **options)
 
     def _checked(
         self, layout: StateLayout, codes: Array, w: Array, rng: np.random.Generator

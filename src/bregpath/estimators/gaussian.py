@@ -18,6 +18,7 @@ from bregpath.graphs.layouts import AbstractLayout, GaussianLayout
 from bregpath.graphs.missing import draw_from_margins
 from bregpath.graphs.normal_scores import NormalScores
 from bregpath.selection.checks import check_choice
+from bregpath.selection.kappas import CV_RULES
 
 __all__ = ["GaussianGraph"]
 
@@ -72,7 +73,7 @@ class GaussianGraph(AbstractGraph):
     """
 
     _losses = GaussianLayout.choices["loss"]
-    _rules = ("ebic", "bic", "cv", "cv-1se", "stars", "stable")
+    _rules = ("ebic", "bic", *CV_RULES, "stars", "stable")
 
     saturation = None
 
@@ -120,7 +121,7 @@ class GaussianGraph(AbstractGraph):
         self._normal_scores = None
         if w is not None:
             raise ValueError('`sample_weight` needs rows; with input="covariance" weigh the covariance itself.')
-        if self.stop in ("cv", "cv-1se", "stars", "stable"):
+        if self.stop in (*CV_RULES, "stars", "stable"):
             raise ValueError(f'`stop`={self.stop!r} needs rows; with input="covariance" use "ebic", "bic" or a time.')
         if self.n_samples is None and not self._is_time:
             raise ValueError(f"`stop`={self.stop!r} needs the number of rows behind the covariance: pass n_samples.")

@@ -21,6 +21,7 @@ from bregpath.run import TraceOptions
 from bregpath.selection.checks import check_choice, make_generator
 from bregpath.selection.graphs import criterion, cross_validate_graph, stable_edges, stars
 from bregpath.selection.imputation import complete
+from bregpath.selection.kappas import CV_RULES, check_kappas, check_stop_of_kappas, chosen_by
 from bregpath.selection.result import Selection
 
 __all__ = ["AbstractGraph"]
@@ -36,7 +37,7 @@ class GraphParameters(BaseEstimator):
     missing: str = "impute"
     mask: Any = None
     edge_weights: Any = None
-    kappa: float = 10.0
+    kappa: Any = 10.0
     flow: Any = "glbi"
     step: float | str = "adaptive"
     tol: float = 0.05
@@ -62,9 +63,10 @@ class AbstractGraph(ChosenGraph, GraphParameters):
     ----------
     loss : str
         See the class.
-    stop : {"ebic", "bic", "cv", "cv-1se", "mdc", "stars", "stable"} or float, default "ebic"
+    stop : {"ebic", "bic", "cv", "cv-1se", "cv-sparse", "mdc", "stars", "stable"} or float, default "ebic"
         How the graph is chosen: the time of an information criterion; cross-validation of the (composite) deviance, its
-        best time or the sparsest within one standard error; cross-validation of the second-order MDC (Ising and Potts);
+        best time, the sparsest within one standard error, or (of several kappas) the best time of the largest one
+        within one standard error; cross-validation of the second-order MDC (Ising and Potts);
         the densest stable graph (StARS); the edges of the graph of EBIC that most halves of the rows have too, for few
         false ones; or a given time t.
     gamma : float
@@ -79,8 +81,9 @@ class AbstractGraph(ChosenGraph, GraphParameters):
         False where an edge is forbidden.
     edge_weights : array-like of shape (p, p), optional
         Relative thresholds of the edges: 0 is never penalised, ``inf`` never enters.
-    kappa : float, default 10
-        Damping. Larger is less biased and costs more.
+    kappa : float, "cv" or list of float, default 10
+        Damping. Larger is less biased and costs more. Several are chosen from by cross-validation, as in
+        `bregpath.cross_validate`.
     flow : {"glbi", "giss"} or class, default "glbi"
         The dynamics; "giss" is its limit for infinite kappa (not for groups of parameters).
     step : "adaptive" or float, default "adaptive"
@@ -110,8 +113,8 @@ class AbstractGraph(ChosenGraph, GraphParameters):
     adjacency_ : ndarray of bool of shape (p, p)
     fields_ : ndarray
         Unpenalised parameters.
-    t_ : float
-        The chosen time.
+    t_, kappa_ : float
+        The chosen time, and kappa.
     path_ : GraphPath
         Graphs of all sizes; with ``stop="stable"`` of the stable edges alone.
     selection_ : Selection or None
@@ -130,7 +133,7 @@ class AbstractGraph(ChosenGraph, GraphParameters):
     # --- what each model does on its own ---------------------------------------------------------------------
 
     _losses: tuple[str, ...] = ()
-    _rules: tuple[str, ...] = ("ebic", "bic", "cv", "cv-1se", "mdc", "stars", "stable")
+    _rules: tuple[str, ...] = ("ebic", "bic", *CV_RULES, "mdc", "stars", "stable")
 
     @abstractmethod
     def _read(self, X: Any, w: Any, rng: np.random.Generator) -> tuple[AbstractLayout, Array, Array, BoolArray]:
@@ -150,7 +153,8 @@ class AbstractGraph(ChosenGraph, GraphParameters):
         if self.max_sparsity is not None:
             level, p = _validation.check_number("max_sparsity", self.max_sparsity), layout.n_nodes
             options["stop"] = StopAtSparsity(layout, int(level * p * (p - 1) / 2 + 1e-9))
-        traced, kappa = TraceOptions(**options).with_kappa(self.kappa)
+        kappas = check_kappas(self.kappa)
+        traced, kappa = TraceOptions(**options).with_kappa(self.kappa if kappas is None else kappas[0])
         thresholds = edge_thresholds(layout.n_nodes, self.edge_weights, self.mask)
         self.n_missing_ = int(missing.sum())
         study = GraphStudy(layout, rows, weights, thresholds, kappa, traced)
@@ -186,6 +190,7 @@ class AbstractGraph(ChosenGraph, GraphParameters):
         check_choice("loss", self.loss, self._losses)
         if not self._is_time:
             check_choice("stop", self.stop, self._rules, " or a time t")
+        check_stop_of_kappas(self.stop, check_kappas(self.kappa) is not None)
         study = self._prepare(X, sample_weight)
         self.n_features_in_ = study.layout.n_nodes
         if _frames.is_frame(X):
@@ -212,7 +217,9 @@ class AbstractGraph(ChosenGraph, GraphParameters):
         else:
             selection = self._select(study)
             path, t = selection.path, selection.t
-        self._study, self.path_, self.selection_, self.stability_ = study, path, selection, stability
+        several = selection is not None and selection.surface
+        self._study = study.with_kappa(path.kappa) if several else study
+        self.path_, self.selection_, self.stability_, self.kappa_ = path, selection, stability, path.kappa
         self._set_time(min(t, float(path.t[-1])))
 
     def _limits(self, p: int) -> AbstractContextManager[Any]:
@@ -229,8 +236,9 @@ class AbstractGraph(ChosenGraph, GraphParameters):
         if self.stop == "stars":
             return stars(study, self.stars_beta, self.n_subsamples, self.n_jobs, self.random_state)
         measures = ("mdc" if self.stop == "mdc" else "deviance",)
-        selection = cross_validate_graph(study, self.cv, measures, self.n_jobs, self.random_state)
-        return selection.one_se() if self.stop == "cv-1se" else selection
+        kappas = check_kappas(self.kappa)
+        selection = cross_validate_graph(study, self.cv, measures, self.n_jobs, self.random_state, kappas=kappas)
+        return chosen_by(selection, str(self.stop))
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "_study": None}  # as a path does, leave the data behind

@@ -29,7 +29,7 @@ class BregmanRegressor(RegressorMixin, AbstractBregmanEstimator):
         The loss; "auto" is gaussian. `predict` returns the mean response, so rates for "poisson".
     stop, cv, penalty, groups, penalty_factor, lower, upper, kappa, flow, step, tol, t_ratio, n_times
         See `AbstractBregmanEstimator`.
-    fit_intercept, standardize, saturation, screening, scoring, gamma, n_jobs, random_state
+    fit_intercept, standardize, saturation, screening, structure, nu, scoring, gamma, n_jobs, random_state
         See `AbstractBregmanEstimator`.
 
     Attributes

@@ -29,6 +29,10 @@ class GLBI(ScreenedFlow):
         return _kernels.advance(system, knot, memory, until, max_steps, keep_rows)
 
     @property
+    def can_gram(self) -> bool:
+        return super().can_gram or _kernels.takes_moments(self.problem, self.step)
+
+    @property
     def mirror_scale(self) -> float:
         return self.problem.kappa
 

@@ -30,12 +30,12 @@ class GramBlock(AbstractBlock):
     .. math:: \ell = \tfrac12 (b'Gb - 2 b'c + v + u^2), \qquad \nabla_b \ell = G b - c + u\, m ,
 
     where G, c and v are *central* moments: nothing cancels, however far the data are from zero. Where the block holds
-    all columns of the store (``rows`` is None) their rows are not fetched.
+    all columns of the store (``block`` is None) their rows are not fetched.
     """
 
-    def __init__(self, problem: Problem, rows: DenseBlock | None) -> None:
+    def __init__(self, problem: Problem, block: AbstractBlock | None) -> None:
         self.problem = problem
-        self.rows = rows
+        self.rows = rows = None if block is None else _as_dense(block)
         self.shape = problem.store.shape if rows is None else rows.shape
         y = problem.y - problem.offset[:, 0]
         self.y_mean = float(problem.w @ y)
@@ -76,8 +76,9 @@ class GramBlock(AbstractBlock):
     @staticmethod
     def pays(problem: Problem, block: AbstractBlock) -> bool:
         """Whether products with the matrix of some columns are cheaper than those with their rows."""
-        n, m = block.shape
-        return _is_squared(problem) and type(block) is DenseBlock and m <= 2 * n
+        (n, m), p = block.shape, problem.store.shape[1]
+        can_be_dense = type(block) is DenseBlock or (p <= 2 * n and problem.store.row_blocks() is not None)
+        return _is_squared(problem) and can_be_dense and m <= 2 * n
 
     def matvec(self, beta: Array) -> Array:
         return self._columns().matvec(beta)
@@ -94,7 +95,7 @@ class GramBlock(AbstractBlock):
     def append(self, more: AbstractBlock) -> AbstractBlock:
         """The block with more columns; without the matrix where it no longer pays."""
         assert self.rows is not None
-        rows = self.rows.append(more)
+        rows = self.rows.append(_as_dense(more))
         if not self.pays(self.problem, rows):
             return rows
         X, w, old, new = rows.X, self.problem.w, self.shape[1], rows.shape[1]
@@ -127,6 +128,10 @@ class GramBlock(AbstractBlock):
             "y_square": self.y_square,
         }
         return Kernel("gram", numbers if self.rows is None else {**numbers, "dense": self.rows.X})
+
+
+def _as_dense(block: AbstractBlock) -> DenseBlock:
+    return block if isinstance(block, DenseBlock) else DenseBlock(block.matvec(np.eye(block.shape[1])))
 
 
 def _is_squared(problem: Problem) -> bool:

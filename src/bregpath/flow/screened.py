@@ -57,6 +57,11 @@ class ScreenedFlow(AbstractFlow):
     def mirror_scale(self) -> float:
         """The coefficient of a free column over its dual variable."""
 
+    @property
+    def can_gram(self) -> bool:
+        """Whether kernels take the Gram matrix of squared loss: the compiled ones do."""
+        return _kernels.has_compiled()
+
     def start(self, t: float | None = None) -> State:
         """The state at the first entry time ``t0``, before which nothing happens; or at a time ``t`` before it."""
         problem = self.problem
@@ -77,7 +82,7 @@ class ScreenedFlow(AbstractFlow):
         # Just below the threshold at t0: on which side rounding would put it must not decide the first step.
         z = np.where(free, beta / self.mirror_scale, past * (1 - 1e-14) * slope)
         near = np.any(problem.penalty.entry(1.2 * z) < 0, axis=1)
-        working = WorkingSet(problem, np.flatnonzero(problem.penalty.close(near)), self.screening)
+        working = WorkingSet(problem, np.flatnonzero(problem.penalty.close(near)), self.screening, self.can_gram)
         if not working.is_whole and not at_rest:
             working.dual = begin_dual(problem, past * residual, residual, (past * slope, slope))
         W, value = working.columns, problem.value(eta)
@@ -144,7 +149,7 @@ class ScreenedFlow(AbstractFlow):
         """Where the state was left, or the same made anew for one that comes from elsewhere."""
         if state.workplace is not None:
             return state.workplace  # type: ignore[no-any-return]
-        working, knot = WorkingSet(self.problem, state.columns, self.screening), state.knot
+        working, knot = WorkingSet(self.problem, state.columns, self.screening, self.can_gram), state.knot
         if not working.is_whole:
             working.dual = begin_dual(self.problem, knot.R, knot.residual)
         place = Workplace(working, self._assemble(working))

@@ -84,7 +84,7 @@ class Dual(ABC):
         points[-1, count], points[-1, -1] = 1.0, 1.5 * (steps.t[-1] - steps.t[0])
         near = self.undecided(steps, points, inside)
         broken = np.flatnonzero((near.distance[:-1] < 0).any(axis=1)) // 2
-        certain = int(broken[0]) if len(broken) else count
+        certain = steps.cut(int(broken[0])) if len(broken) else count
         crossing = self._crossing(near, 2 * certain, max(MIN_ADDED, len(inside) // 4))
         if not len(crossing):
             return Certificate(certain)

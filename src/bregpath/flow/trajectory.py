@@ -87,7 +87,7 @@ class Trajectory:
             chunks=[*self.chunks, chunk],
             order=order,
             events=self.events + events,
-            n_steps=self.n_steps + len(steps),
+            n_steps=self.n_steps + steps.n_steps,
         )
         return longer, active.sum(axis=1)
 

@@ -6,7 +6,6 @@ from copy import copy
 
 import numpy as np
 
-from bregpath import _kernels
 from bregpath._kernels import Steps
 from bregpath._typing import IntArray
 from bregpath.flow.gram import GramBlock
@@ -25,10 +24,9 @@ class WorkingSet:
     them, so that a shallow copy is a working set of its own.
     """
 
-    def __init__(self, problem: Problem, start: IntArray, screening: bool) -> None:
+    def __init__(self, problem: Problem, start: IntArray, screening: bool, can_gram: bool) -> None:
         self.problem = problem
         p = problem.store.shape[1]
-        can_gram = _kernels.has_compiled()  # the reference does without
         # With the Gram matrix of all columns the rows are not needed again.
         whole_gram = can_gram and GramBlock.pays_whole(problem)
         whole = whole_gram or not screening or problem.store.is_small
@@ -40,7 +38,7 @@ class WorkingSet:
         else:
             self.block = problem.store.fetch(self.columns)
             if can_gram and GramBlock.pays(problem, self.block):
-                self.block = GramBlock(problem, self.block)  # type: ignore[arg-type]
+                self.block = GramBlock(problem, self.block)
         self.penalty: AbstractPenalty = problem.penalty.take(self.columns)
         self.dual: Dual | None = None  # set at the start of a path that screens
 

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 # Not lazily: `gibbs` and `mdc` are modules too, and must not be found in place of the functions.
+from .check import Comparison, ModelCheck, check_model
 from .comparison import GraphComparison, compare_graphs
 from .exact import enumerate_states
 from .export import adjacency, edge_table, sparsity, to_networkx, write_edges, write_graphml
 from .gibbs import gibbs
 from .mdc import mdc
+from .mixing import SampleDiagnostics
 from .models import GaussianModel, IsingModel, PottsModel
 from .path import GraphPath
 from .tables import group_table, node_table
 
 __all__ = [
+    "Comparison",
     "GaussianModel",
     "GraphComparison",
     "GraphPath",
     "IsingModel",
+    "ModelCheck",
     "PottsModel",
+    "SampleDiagnostics",
     "adjacency",
+    "check_model",
     "compare_graphs",
     "edge_table",
     "enumerate_states",

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import starmap
-from operator import attrgetter
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -19,18 +18,13 @@ from bregpath.graphs.export import edge_table, to_networkx, write_edges, write_g
 from bregpath.graphs.held_out import HeldOutRows
 from bregpath.graphs.layouts import AbstractLayout
 from bregpath.graphs.problems import all_pairs
-from bregpath.path import Complexity, Path, Point, describe
+from bregpath.path import Complexity, Path, Point, describe, of_the_path
 
 if TYPE_CHECKING:
     import networkx as nx
     import pandas as pd
 
 __all__ = ["GraphPath"]
-
-
-def _of_the_path(name: str) -> Any:
-    """What a path of graphs has of the path of its coefficients."""
-    return property(attrgetter(f"path.{name}"))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -77,17 +71,17 @@ class GraphPath:
 
     # --- of the coefficients ---------------------------------------------------------------------------------
 
-    t = _of_the_path("t")
-    deviance = _of_the_path("deviance")
-    deviance_ratio = _of_the_path("deviance_ratio")
-    null_deviance = _of_the_path("null_deviance")
-    df = _of_the_path("df")
-    loss = _of_the_path("loss")
-    kappa = _of_the_path("kappa")
-    result = _of_the_path("result")
-    stats = _of_the_path("stats")
-    trajectory = _of_the_path("trajectory")
-    event_times = _of_the_path("event_times")
+    t = of_the_path("t")
+    deviance = of_the_path("deviance")
+    deviance_ratio = of_the_path("deviance_ratio")
+    null_deviance = of_the_path("null_deviance")
+    df = of_the_path("df")
+    loss = of_the_path("loss")
+    kappa = of_the_path("kappa")
+    result = of_the_path("result")
+    stats = of_the_path("stats")
+    trajectory = of_the_path("trajectory")
+    event_times = of_the_path("event_times")
 
     @property
     def scale(self) -> Array:

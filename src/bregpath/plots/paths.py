@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -12,11 +12,14 @@ from bregpath._typing import Array, BoolArray, IntArray
 from bregpath.graphs.path import GraphPath
 from bregpath.path import Path
 from bregpath.plots import style
+from bregpath.structures.path import StructuredPath
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["PathCurves", "path_curves", "plot_path"]
+
+AnyPath: TypeAlias = Path | GraphPath | StructuredPath
 
 XVARS = {
     "t": style.TIME_LABEL,
@@ -71,7 +74,7 @@ class PathCurves:
 
 
 def path_curves(
-    path: Path | GraphPath, xvar: str = "t", *, output: Any = None, standardized: bool = False, n_points: int = 400
+    path: AnyPath, xvar: str = "t", *, output: Any = None, standardized: bool = False, n_points: int = 400
 ) -> PathCurves:
     """The curves of a path, to be drawn by any tool.
 
@@ -80,7 +83,7 @@ def path_curves(
 
     Parameters
     ----------
-    path : Path or GraphPath
+    path : Path, GraphPath or StructuredPath
     xvar : {"t", "norm", "deviance"}, default "t"
         Horizontal axis: time, the l1 norm of all coefficients, or the share of the deviance explained (known
         at the times of the path, interpolated between).
@@ -128,7 +131,7 @@ def path_curves(
 
 
 def plot_path(
-    path: Path | GraphPath,
+    path: AnyPath,
     ax: Axes | None = None,
     *,
     xvar: str = "t",
@@ -143,7 +146,7 @@ def plot_path(
 
     Parameters
     ----------
-    path : Path or GraphPath
+    path : Path, GraphPath or StructuredPath
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
     xvar, output, standardized
@@ -203,7 +206,7 @@ def _draw(ax: Axes, curves: PathCurves, named: IntArray, styles: list[dict[str, 
         ax.plot(curves.x, shown[:, j], label=curves.names[j], linewidth=1.6, zorder=3, **look)
 
 
-def _marks(path: Path | GraphPath, mark: float | Mapping[str, float] | None) -> dict[str, float]:
+def _marks(path: AnyPath, mark: float | Mapping[str, float] | None) -> dict[str, float]:
     """Times to mark, by the text at their lines."""
     if mark is None:
         return {}
@@ -225,7 +228,7 @@ def _largest(coef: Array, top: int) -> IntArray:
     return chosen[np.argsort(-end[chosen], kind="stable")]
 
 
-def _grid(path: Path | GraphPath, n_points: int) -> Array:
+def _grid(path: AnyPath, n_points: int) -> Array:
     """Log-spaced times over the path and all times at which its support changes."""
     end = float(path.t[-1])
     events = path.event_times
@@ -237,7 +240,7 @@ def _grid(path: Path | GraphPath, n_points: int) -> Array:
     return np.unique(np.concatenate([grid, events[(events > start) & (events < end)]]))
 
 
-def _deviance_at(path: Path | GraphPath, t: Array) -> Array:
+def _deviance_at(path: AnyPath, t: Array) -> Array:
     """Share of the deviance explained between the times of the path: monotone cubics in log t."""
     if len(path.t) == 1:
         return np.interp(t, [0.0, path.t[0]], [0.0, path.deviance_ratio[0]])

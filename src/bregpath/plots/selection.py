@@ -27,8 +27,9 @@ def plot_selection(
 ) -> Axes:
     """Draw the curve by which t was chosen, standard errors, the chosen times and the number of variables.
 
-    The dotted line is one standard error above the best time (below it, where larger is better): the first time on
-    the curve that gets there is ``t_1se``.
+    The dotted line is one standard error above the best time (below it, where larger is better): by glmnet's rule the
+    first time on the curve that gets there is ``t_1se``. Of several kappas there is a curve each, with a dot at its
+    best time; the chosen one has error bars.
 
     Parameters
     ----------
@@ -60,6 +61,9 @@ def plot_selection(
     ax = style.new_axes(ax)
     times, mean = np.asarray(selection.times), np.asarray(selection.mean, dtype=float)
     shown = np.where(np.isfinite(mean), mean, np.nan)
+    if selection.surface:
+        _draw_kappas(ax, selection)
+        color = _kappa_colors(selection)[selection.kappa]
     style.log_time_axis(ax, times)
     if selection.se is not None:
         se = np.where(np.isfinite(mean), selection.se, np.nan)
@@ -71,15 +75,59 @@ def plot_selection(
     if train:
         ax.plot(times, selection.train_mean, color=style.COLORS[1], linewidth=1.2, zorder=2.5, label="training rows")
         ax.legend(frameon=False, fontsize=style.LABEL_SIZE, labelcolor=style.INK, loc="lower left")
-    if times[-1] > times[0]:
+    if selection.surface:
+        _frame_kappas(ax, selection)
+    elif times[-1] > times[0]:
         ax.set_xlim(times[0] * 0.97, times[-1] * 1.03)
     title = f"Chosen by {selection.rule}" if title is None else title
     style.label_axes(ax, style.TIME_LABEL, _measure(selection), title)
     count, label = _variables(selection)
-    if count is not None:
+    if count is not None and not selection.surface:
         style.count_axis(ax, times, count, label)
-    style.mark_times(ax, _chosen(selection), at="top")
+    if not selection.surface:
+        style.mark_times(ax, _chosen(selection), at="top")
     return ax
+
+
+def _kappa_colors(selection: Selection) -> dict[float | None, str]:
+    """From green for small kappas to violet for large ones."""
+    from matplotlib import colormaps
+    from matplotlib.colors import to_hex
+
+    shades = np.linspace(0.85, 0.0, len(selection.surface))
+    return {kappa: to_hex(colormaps["viridis"](x)) for kappa, x in zip(selection.surface, shades, strict=True)}
+
+
+def _draw_kappas(ax: Axes, selection: Selection) -> None:
+    """A curve a kappa, and its best point; rings around the best of all and the sparse choice."""
+    colors = _kappa_colors(selection)
+    for kappa, measured in selection.surface.items():
+        curve = measured[selection.measure]
+        mean = np.where(np.isfinite(curve.mean), curve.mean, np.nan)
+        ax.plot(curve.times, mean, color=colors[kappa], linewidth=1.1, zorder=2.5, label=f"κ = {kappa:g}")
+        best = (curve.t_min, mean[curve.best])
+        ax.plot(*best, "o", color=colors[kappa], markersize=4.5, zorder=3.5)
+        name = {selection.kappa_sparse: "sparse", selection.kappa_min: "min"}.get(kappa)
+        if name:
+            ax.plot(*best, "o", markerfacecolor="none", markeredgecolor=style.INK, markersize=10, zorder=3.6)
+            ax.annotate(name, best, (0, -8), textcoords="offset points", ha="center", va="top",
+                        fontsize=style.LABEL_SIZE, color=style.INK)  # fmt: skip
+    ax.legend(
+        frameon=False, fontsize=style.LABEL_SIZE, labelcolor=style.INK, loc="center left", bbox_to_anchor=(1.0, 0.5)
+    )
+
+
+def _frame_kappas(ax: Axes, selection: Selection) -> None:
+    """All times of all kappas, and scores from the best halfway to that of the null model."""
+    curves = [measured[selection.measure] for measured in selection.surface.values()]
+    first, last = min(curve.times[0] for curve in curves), max(curve.times[-1] for curve in curves)
+    ax.set_xlim(first * 0.9, last * 1.1)
+    sign = -1.0 if selection.larger_is_better else 1.0
+    levels = np.concatenate([sign * curve.mean for curve in curves])
+    low, null = float(np.min(levels[np.isfinite(levels)])), float(max(sign * curve.mean[0] for curve in curves))
+    if np.isfinite(null) and null > low:
+        span = 0.5 * (null - low)
+        ax.set_ylim(*sorted((sign * (low - 0.2 * span), sign * (low + span))))
 
 
 def _chosen(selection: Selection) -> dict[str, float]:

@@ -8,13 +8,14 @@ from bregpath.selection.criteria import information_criterion
 from bregpath.selection.cross_validation import cross_validate
 from bregpath.selection.knockoffs import KnockoffSelection, knockoff_select, knockoff_threshold
 from bregpath.selection.refit import Refit, relaxed_refit
-from bregpath.selection.result import Selection
+from bregpath.selection.result import ScoreCurve, Selection
 from bregpath.selection.stability import Stability, replicate_stability, stability_selection
 
 __all__ = [
     "BootstrapIntervals",
     "KnockoffSelection",
     "Refit",
+    "ScoreCurve",
     "Selection",
     "Stability",
     "bootstrap_intervals",

@@ -10,7 +10,6 @@ import numpy as np
 
 from bregpath import _interrupts, _validation
 from bregpath._typing import Array, BoolArray, IntArray
-from bregpath.regression import Regression
 from bregpath.selection.checks import check_count, check_share, make_generator
 from bregpath.selection.replicates import (
     Trace,
@@ -21,6 +20,7 @@ from bregpath.selection.replicates import (
     read_replicates,
     traces_of,
 )
+from bregpath.structures.study import read_study
 from bregpath.study import AbstractStudy
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def bootstrap_intervals(
     >>> boot.excludes_zero.nonzero()[0].tolist()
     [0, 1, 2]
     """
-    study = Regression.read(X, y, **options)
+    study = read_study(X, y, **options)
     return intervals_of(study, t, n_replicates=n_replicates, level=level, seed=seed, n_jobs=n_jobs)
 
 

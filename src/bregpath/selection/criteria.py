@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import numbers
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bregpath._typing import Array
-from bregpath.path import Path
+from bregpath.path import Path, percent
 from bregpath.selection.result import Selection
 
 if TYPE_CHECKING:
     from bregpath.graphs.path import GraphPath
+    from bregpath.structures.path import StructuredPath
 
 __all__ = ["CRITERIA", "choose_by_criterion", "information_criterion"]
 
+# Share of the deviance beyond which a model with p > n repeats its rows: classes, and numbers without noise.
+INTERPOLATES = 0.95, 0.9999
 CRITERIA = ("aic", "aicc", "bic", "ebic", "gic")
 
 
 def information_criterion(
-    path: Path | GraphPath, kind: str = "bic", n: float | None = None, gamma: float = 0.5
+    path: Path | GraphPath | StructuredPath, kind: str = "bic", n: float | None = None, gamma: float = 0.5
 ) -> Selection:
     r"""Choose t by an information criterion.
 
@@ -50,9 +54,14 @@ def information_criterion(
     regressions, whose two coefficients an edge are counted both; c = 2 for a composite likelihood with one coefficient
     an edge, because the edge is seen from both of its ends and noise gains twice as much.
 
+    With many more columns than rows criteria tend to choose one of the two ends: nothing, because the price of a
+    variable is higher than what the first ones gain, or a model that repeats its rows, because a perfect fit pays any
+    price. Both are said by a warning; `cross_validate` is the rule to use there. Models with as many parameters as rows
+    are never chosen. Parameters of small kappa are shrunk and count too much.
+
     Parameters
     ----------
-    path : Path or GraphPath
+    path : Path, GraphPath or StructuredPath
     kind : {"bic", "aic", "aicc", "ebic", "gic"}, default "bic"
     n : int
         Number of rows the path was traced on; with sample weights their sum, since weight k stands for k rows.
@@ -87,11 +96,11 @@ def information_criterion(
     return choose_by_criterion(path, kind, n, gamma, path.deviance)
 
 
-def choose_by_criterion(path: Path | GraphPath, kind: str, n: Any, gamma: Any, deviance: Array) -> Selection:
+def choose_by_criterion(path: Any, kind: str, n: Any, gamma: Any, deviance: Array) -> Selection:
     """See `information_criterion`; the deviance at the times of the path may be another than its own."""
     kind, n, gamma = _check(kind, n, gamma)
     found, size, n_sightings, log_candidates = path.complexity
-    fit = _minus_two_log_likelihood(path, n, size, deviance)
+    fit = _minus_two_log_likelihood(path, n, deviance)
     price = {"aic": 2.0, "aicc": 2.0, "gic": np.log(np.log(n)) * log_candidates if kind == "gic" else 0.0}
     values = fit + n_sightings * size * price.get(kind, np.log(n))
     if kind == "aicc":
@@ -100,10 +109,36 @@ def choose_by_criterion(path: Path | GraphPath, kind: str, n: Any, gamma: Any, d
             values = values + 2.0 * size * (size + 1.0) / spare
     elif kind == "ebic":
         values = values + 2.0 * gamma * found * log_candidates
+    if path.counts != "edges":  # of which a graph may have more than there are rows
+        # A model with as many parameters as rows is no summary of them, and its degrees of freedom mean nothing.
+        full = size >= n
+        values = values if full.all() else np.where(full, np.inf, values)
     # argmin takes the first of equals, the sparsest; with infinities everywhere that is the null model.
+    best = int(np.argmin(values))
+    if path.counts == "variables":
+        _warn_if_useless(path, kind, n, found, values, best)
     name = {"aic": "AIC", "aicc": "AICc", "bic": "BIC", "ebic": f"EBIC (gamma={gamma:g})", "gic": "GIC"}[kind]
     curves = {"df": found, "parameters": size, "fit": fit}
-    return Selection.without_folds(name, path, int(np.argmin(values)), values, kind, curves)
+    return Selection.without_folds(name, path, best, values, kind, curves)
+
+
+def _warn_if_useless(path: Any, kind: str, n: float, found: Array, values: Array, best: int) -> None:
+    """Say so where a criterion tells more about n and p than about the data: at both ends of a path with p > n."""
+    if path.n_features <= n or len(values) < 2:
+        return
+    if path.deviance_ratio[best] > (INTERPOLATES[0] if path.loss.is_classifier else INTERPOLATES[1]):
+        share = percent(path.deviance_ratio[best])
+        what = f"a model that explains {share} % of the deviance: a perfect fit pays any price"
+    elif found[best] == 0 and found.max() > 0:
+        what = "the null model: no variable pays its price"
+    else:
+        return
+    warnings.warn(
+        f'`kind`="{kind}" chooses {what}. With {path.n_features} columns and {n:g} rows that says little about the '
+        "data; choose by cross_validate().",
+        UserWarning,
+        stacklevel=4,
+    )
 
 
 def _check(kind: Any, n: Any, gamma: Any) -> tuple[str, float, float]:
@@ -119,12 +154,9 @@ def _check(kind: Any, n: Any, gamma: Any) -> tuple[str, float, float]:
     return lowered, float(n), float(gamma)
 
 
-def _minus_two_log_likelihood(path: Path | GraphPath, n: float, size: Array, deviance: Array) -> Array:
+def _minus_two_log_likelihood(path: Path | GraphPath | StructuredPath, n: float, deviance: Array) -> Array:
     if not path.loss.has_units:
         return n * deviance
     # RSS = 0 (a constant y, or an interpolating model) must not win by log 0: the floor is rounding error.
     floor = max(path.null_deviance * np.finfo(float).eps, np.finfo(float).tiny)
-    fit = n * np.log(np.maximum(deviance, floor))
-    # With as many parameters as rows the profiled likelihood is unbounded, whatever the truth is.
-    full = size >= n
-    return fit if full.all() else np.where(full, np.inf, fit)
+    return n * np.log(np.maximum(deviance, floor))

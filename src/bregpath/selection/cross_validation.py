@@ -1,41 +1,44 @@
-"""K-fold cross-validation on one clock, of regressions and of graphs."""
+"""K-fold cross-validation on one clock, of regressions and of graphs, for one kappa or several."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from bregpath._progress import progress_bar
 from bregpath._threads import threads
-from bregpath._typing import Array, IntArray
+from bregpath._typing import Array
 from bregpath.flow.integrate import integrate
 from bregpath.flow.stop import Result
-from bregpath.regression import Regression
-from bregpath.run import Track
-from bregpath.selection.checks import check_count
-from bregpath.selection.curves import MIN_FOLDS, aggregate, choose, clear_turn
+from bregpath.selection.checks import check_choice, check_count
+from bregpath.selection.curves import MIN_FOLDS, SE_RULES
+from bregpath.selection.fold_curves import FoldCurves, FoldTrack, Looks
 from bregpath.selection.folds import Folds, make_folds
-from bregpath.selection.result import ScoreCurve, Selection
+from bregpath.selection.kappas import Entrant, Race, check_kappas, choose_kappas, window
+from bregpath.selection.result import Selection
 from bregpath.selection.scores import Scorer, make_scorers
-from bregpath.study import AbstractStudy
+from bregpath.structures.study import read_study
+from bregpath.study import AbstractStudy, Source
 
 __all__ = ["cross_validate", "validate"]
 
 FIRST = 0.5  # share of the times that is traced before the curve is looked at
 STRETCH = 0.12  # share of the times between two looks, which cost more than a few small steps too many
+FIRST_OF_SEVERAL, STRETCH_OF_SEVERAL = 0.25, 0.2  # the same where kappas compete, and looks are many
+USUAL_RATIO = 100.0  # the window of which these are shares
 LARGE = 2**23  # bytes of data from which on looking costs nothing in comparison
 FEW_TIMES = 20  # that few times are traced on all rows at once
 
 
 def cross_validate(
     X: Any, y: Any, *, cv: Any = 5, cv_groups: Any = None, scoring: Any = None, full: bool = False, patience: int = 5,
-    n_jobs: int | None = None, seed: Any = 0, **options: Any,
+    se_rule: str = "paired", n_jobs: int | None = None, seed: Any = 0, **options: Any,
 ) -> Selection:  # fmt: skip
-    r"""Choose t by K-fold cross-validation.
+    r"""Choose t, and kappa if there are several, by K-fold cross-validation.
 
     The path on all rows gives the clock: every fold is traced on its training rows and read at the same
     times, in the user's units. A fold whose path ends early (it explains all its training rows) keeps its
@@ -45,12 +48,15 @@ def cross_validate(
     .. math:: m(t) = \frac{\sum_f W_f m_f(t)}{\sum_f W_f}, \qquad
               s(t)^2 = \frac{1}{K - 1} \frac{\sum_f W_f (m_f(t) - m(t))^2}{\sum_f W_f}.
 
-    `Selection.t` is the best time; ``.one_se()`` gives the smallest time within one standard error of it.
+    `Selection.t` is the best time; ``.one_se()`` gives the smallest time within one standard error of it. Of several
+    kappas `Selection.kappa` is the best one, and ``.sparse()`` gives the largest one within one standard error.
 
     All folds advance together and stop once the curve has clearly turned: when ``patience`` times in a row are
     worse than the best one before them by more than the standard errors of both, :math:`s(t) + s(t_{best})` (for the
     deviance, whose curve is smooth, by more than the larger of the two). Up to there the result is that of the
-    whole window.
+    whole window. Several kappas advance together. Of them a time is worse if it is so by more than 1.5 standard errors
+    of the difference within folds, and a kappa is given up when its best score is worse than that of another one by
+    more than a standard error, and by more than twice of what it has gained lately.
 
     Parameters
     ----------
@@ -73,12 +79,17 @@ def cross_validate(
     patience : int, default 5
         Number of times in a row that must be clearly worse than the best one before the folds stop. With fewer
         than four folds the error bars are too rough for that, and the whole window is run.
+    se_rule : {"paired", "glmnet"}, default "paired"
+        Which standard error `Selection.t_1se` is about: that of the difference to the best time within folds, or that
+        of the score at the best time, which contains how much folds differ, and takes more of the model away.
     n_jobs : int, optional
         Number of threads over the folds; -1 is one for each processor. The result does not depend on it.
     seed : int, Generator, RandomState or None, default 0
         How rows are shuffled into ``cv`` folds.
     **options
-        Keyword arguments of `trace_path`. ``stop`` acts on the path of all rows only, which is then traced to
+        Keyword arguments of `trace_path`. ``kappa`` may be a list of numbers, in increasing order, or "cv", which
+        is 0.1, 0.3, 1, 3, 10 and 30. The window of a kappa below 10 is longer, ``t_ratio * 10 / kappa``, because
+        coefficients grow slower in proportion. ``stop`` acts on the path of all rows only, which is then traced to
         the end first, as it is when times ``t`` are given.
 
     Warns
@@ -97,188 +108,127 @@ def cross_validate(
     >>> len(selection.times) < 100 and selection.stopped_early
     True
     """
-    study = Regression.read(X, y, **options)
+    kappas = check_kappas(options.get("kappa", 10.0))
+    if kappas is not None:
+        options["kappa"] = kappas[0]
+    study = read_study(X, y, **options)
     scorers = make_scorers(scoring, study.loss)
     folds = make_folds(cv, X, study.response, study.w, cv_groups, study.loss.is_classifier, seed)
     remedy = "use stratified folds, fewer folds, or `cv_groups` that spread every class over two groups"
-    selection = validate(study, lambda fold: scorers, folds, full=full, patience=patience, n_jobs=n_jobs, remedy=remedy)
+    selection = validate(
+        study, lambda fold: scorers, folds, kappas=kappas, full=full, patience=patience, se_rule=se_rule,
+        n_jobs=n_jobs, remedy=remedy,
+    )  # fmt: skip
     _warn_if_constant(selection)
     _warn_if_short(selection, study.options.t is not None)
     return selection
 
 
 def validate(
-    study: AbstractStudy, scorers: Callable[[int], tuple[Scorer, ...]], folds: Folds, *, full: bool = False,
-    patience: int = 5, n_jobs: int | None = None, remedy: str,
+    study: AbstractStudy, scorers: Callable[[int], tuple[Scorer, ...]], folds: Folds, *,
+    kappas: tuple[float, ...] | None = None, full: bool = False, patience: int = 5, se_rule: str = "paired",
+    n_jobs: int | None = None, remedy: str,
 ) -> Selection:  # fmt: skip
     """Cross-validation of anything that can be traced on some rows; the arguments are those of `cross_validate`.
 
     ``scorers(k)`` measure fold k, all folds by the same measures; ``remedy`` is what to do about rows on which no path
-    can be traced.
+    can be traced. ``kappas`` are those to choose from, if there is a choice.
     """
     patience = check_count("patience", patience, 1)
+    check_choice("se_rule", se_rule, SE_RULES)
     for k, (train, _) in enumerate(folds):
         lacking = study.lacking(train)
         if lacking:
             raise ValueError(f"`cv`: the training rows of fold {k} have {lacking}; {remedy}.")
+    looks = None if full or len(folds) < MIN_FOLDS else patience
+    if kappas is None:
+        return _validate_one(study, scorers, folds, full, looks, se_rule, n_jobs)
+    if np.isinf(study.kappa):
+        raise ValueError("`kappa` is a list, but this `flow` has no kappa; use flow=\"glbi\", or leave `kappa` out.")
+    if study.options.step != "adaptive":
+        raise ValueError(
+            f"`kappa` is a list, but `step`={study.options.step!r} is fixed, and which step is stable depends on "
+            'kappa; use step="adaptive", or one kappa.'
+        )
+    return _validate_several(study, scorers, folds, kappas, looks, se_rule, n_jobs)
+
+
+def _validate_one(
+    study: AbstractStudy, scorers: Callable[[int], tuple[Scorer, ...]], folds: Folds, full: bool,
+    patience: int | None, se_rule: str, n_jobs: int | None,
+) -> Selection:  # fmt: skip
+    """The path of all rows advances with the folds."""
     with threads(n_jobs, len(folds) + 1) as each:
-        whole = study.track()
+        whole, options = study.track(), study.options
         whole.start()
-        clock, options = whole.times, study.options
+        clock, looks = whole.times, _looks(study, whole.times, 1.0, (FIRST, STRETCH), patience)
         # Times and rules of the user act on the path of all rows, which then tells the clock when it has ended.
         at_once = full or options.t is not None or options.stop is not None or len(clock) < FEW_TIMES
-        first = len(clock) if at_once else int(np.ceil(FIRST * len(clock)))
+        first = len(clock) if at_once else looks.first
         integrate([whole], [float(clock[first - 1])], each=each)
         clock = whole.reached(clock)
-        tracks = study.tracks([train for train, _ in folds], clock)
-        parts = [_Fold(study, tracks[k], *folds[k], scorers(k), clock) for k in range(len(folds))]
-        looks = patience if not full and len(folds) >= MIN_FOLDS else None
+        parts = _fold_tracks(study, scorers, folds, clock, study.sources([train for train, _ in folds]))
+        curves = FoldCurves(study, whole, clock, parts, _looks(study, clock, 1.0, (FIRST, STRETCH), patience))
         with progress_bar(options.progress, float(clock[0]), float(clock[-1])) as report:
-            curves = _Curves(study, whole, clock, parts, looks, report)
-            integrate([whole, *parts], curves.ticks(), curves.have_turned, each)
-        return curves.select(min(first, len(clock)))
+            race = Race([curves], report)
+            tracks = [Entrant(whole, curves), *(Entrant(part, curves) for part in parts)]
+            integrate(tracks, race.ticks(), race.is_over, each)
+        return curves.select(min(first, len(clock)), se_rule)
 
 
-# --- all folds together --------------------------------------------------------------------------------------
-
-
-@dataclass(eq=False)
-class _Fold:
-    """The path on the training rows of a fold, and the scores of the rows held out, so far."""
-
-    study: AbstractStudy
-    track: Track
-    train: IntArray
-    test: IntArray
-    scorers: tuple[Scorer, ...]
-    clock: Array
-    scores: Array = field(default_factory=lambda: np.zeros((0, 0)))  # (measures, times)
-    etas: list[Any] = field(default_factory=list)
-
-    def reach(self, until: float) -> None:
-        self.track.reach(until)
-        times = self.clock[self.scores.shape[1] : np.searchsorted(self.clock, until, side="right")]
-        held = self.study.held_out(self.track, self.test, times)
-        scores = np.array([scorer.score(held) for scorer in self.scorers])
-        self.scores = np.append(self.scores, scores, axis=1) if self.etas else scores
-        self.etas.append(held.eta)
-
-    def train_scores(self, k: int, times: Array) -> Array:
-        """Scores of the training rows by one of the measures."""
-        return self.scorers[k].score(self.study.held_out(self.track, self.train, times))
-
-    def end(self, until: Array) -> Any:
-        """The path up to there; neither it nor the fold keeps data of its own."""
-        path = self.study.report(replace(self.track.path(until), _continue=None), self.track)
-        self.track.release()
-        self.etas.clear()
-        return path
-
-
-@dataclass(eq=False)
-class _Curves:
-    """Folds that advance together with the path of all rows, and the curves of their scores so far.
-
-    ``patience`` is None where the whole clock is run, whatever the curves do.
-    """
-
-    study: AbstractStudy
-    whole: Track
-    clock: Array
-    folds: list[_Fold]
-    patience: int | None
-    report: Callable[[float], None]
-    turn: int | None = None
-
-    def __post_init__(self) -> None:
-        self.next_look = len(self.clock) if self.patience is None else int(np.ceil(FIRST * len(self.clock)))
-        self.weights = np.array([self.study.w[fold.test].sum() for fold in self.folds])
-
-    def ticks(self) -> Iterator[float]:
-        """The times at which the curves are looked at; which, is decided as they grow."""
-        last = len(self.clock) - 1
-        return (float(time) for i, time in enumerate(self.clock) if i + 1 >= self.next_look or i == last)
-
-    def have_turned(self, tick: float) -> bool:
-        """Whether all curves have turned, or there is no more to come; else when to look again."""
-        self.report(tick)
-        if self.patience is None or self.whole.record.end < tick * self.whole.unit:
-            return True
-        total, done, turns, more = len(self.clock), self.folds[0].scores.shape[1], [], 1
-        longest = self.patience if self.study.nbytes >= LARGE else max(self.patience, round(STRETCH * total))
-        for k, scorer in enumerate(self.folds[0].scorers):
-            mean, se = aggregate(np.stack([fold.scores[k] for fold in self.folds]), self.weights)
-            turn, run = clear_turn(
-                mean, se, self.patience, larger_is_better=scorer.larger_is_better, smooth=scorer.is_smooth
-            )
-            turns.append(turn)
-            if turn is None:
-                more = max(more, self.patience - run if run else longest)
-        self.next_look = done + more
-        self.turn = None if None in turns else max(turn for turn in turns if turn is not None)
-        return self.turn is not None
-
-    def select(self, traced: int) -> Selection:
-        """The result: the curves up to where they turned, or where the path of all rows ended by itself.
-
-        ``traced`` of the times are those to which that path was traced beforehand.
-        """
-        study, folds, done = self.study, self.folds, self.folds[0].scores.shape[1]
-        path = study.report(self.whole.path(self.clock[: max(traced, done)]), self.whole)
-        n_times = done if self.turn is None else self.turn + 1
-        ended = path.t[-1] < self.clock[n_times - 1]
-        if ended:
-            n_times = int(np.searchsorted(self.clock, path.t[-1]))
-        times, scorers = self.clock[:n_times], folds[0].scorers
-        scores = {
-            scorer.name: _curve(scorer, times, np.stack([fold.scores[k, :n_times] for fold in folds]), self.weights)
-            for k, scorer in enumerate(scorers)
+def _validate_several(
+    study: AbstractStudy, scorers: Callable[[int], tuple[Scorer, ...]], folds: Folds, kappas: tuple[float, ...],
+    patience: int | None, se_rule: str, n_jobs: int | None,
+) -> Selection:  # fmt: skip
+    """Folds of all kappas on one clock; then the paths on all rows, of the kappas that are chosen."""
+    with threads(n_jobs, len(folds) * len(kappas)) as each:
+        sources, entered, t0 = study.sources([train for train, _ in folds]), {}, 0.0
+        for kappa in kappas:
+            ratio = window(study.options.t_ratio, kappa)
+            one = study.with_kappa(kappa).with_options(t_ratio=ratio, progress=False)
+            whole = one.track()
+            if not t0 or one.options.stop is not None:  # t0 does not depend on kappa
+                whole.start()
+                t0 = float(whole.times[0])
+            clock = one.options.times(t0)
+            if one.options.stop is not None:  # a rule acts on the path of all rows, which tells when it has ended
+                integrate([whole], [float(clock[-1])], each=each)
+                clock = whole.reached(clock)
+            parts = _fold_tracks(one, scorers, folds, clock, sources)
+            looks = _looks(one, clock, window(1.0, kappa), (FIRST_OF_SEVERAL, STRETCH_OF_SEVERAL), patience)
+            entered[kappa] = FoldCurves(one, whole, clock, parts, replace(looks, of_several=True))
+        with progress_bar(study.options.progress, t0, window(study.options.t_ratio, kappas[0]) * t0) as report:
+            race = Race(list(entered.values()), report)
+            tracks = [Entrant(track, curves) for curves in race.curves for track in curves.folds]
+            integrate(tracks, race.ticks(), race.is_over, each)
+        surface = {kappa: curves.measured(se_rule) for kappa, curves in entered.items()}
+        weights = race.curves[0].weights
+        choices = {
+            measure: choose_kappas({kappa: surface[kappa][measure] for kappa in kappas}, weights)
+            for measure in surface[kappas[0]]
         }
-        out_of_fold = _gather(folds, n_times, len(study.w))
-        fold_paths = tuple(fold.end(self.clock[done - 1 : done]) for fold in folds)
-
-        def train(measure: str) -> Array:
-            return np.stack([fold.train_scores(list(scores).index(measure), times) for fold in folds])
-
-        first = scores[scorers[0].name]
-        return Selection(
-            rule=f"{len(folds)}-fold cross-validation",
-            t=first.t_min,
-            times=times,
-            curves={"df": study.sizes(path)[:n_times]},
-            fold_weights=self.weights,
-            out_of_fold=out_of_fold,
-            path=path,
-            folds=tuple((fold.train, fold.test) for fold in folds),
-            fold_paths=fold_paths,
-            scores=scores,
-            stopped_early=self.turn is not None and not ended and n_times < len(self.clock),
-            _train=train,
-            **vars(first),
-        )
+        chosen = {kappa: entered[kappa] for kappa in sorted({kappa for pair in choices.values() for kappa in pair})}
+        each(lambda curves: integrate([curves.whole], [float(curves.clock[curves.done - 1])]), chosen.values())
+        selections = {kappa: curves.select(curves.done, se_rule) for kappa, curves in chosen.items()}
+    given_up = tuple(kappa for kappa, curves in entered.items() if curves.is_given_up)
+    return Selection.of_kappas(surface, choices, selections, given_up)
 
 
-def _curve(scorer: Scorer, times: Array, scores: Array, weights: Array) -> ScoreCurve:
-    mean, se = aggregate(scores, weights)
-    if not np.isfinite(mean).any():
-        raise ValueError(
-            f"`scoring`: {scorer.name!r} is not finite at any time (fold 0 begins with {scores[0, 0]}); "
-            "it must be a number for every fold."
-        )
-    i_min, i_1se = choose(times, mean, se, larger_is_better=scorer.larger_is_better)
-    return ScoreCurve(scorer.name, scorer.larger_is_better, float(times[i_min]), float(times[i_1se]), mean, se, scores)
+def _looks(
+    study: AbstractStudy, clock: Array, factor: float, shares: tuple[float, float], patience: int | None
+) -> Looks:
+    """A window that is longer than usual is looked at as often as one of the usual length would be at these times."""
+    total = int(np.searchsorted(clock, factor * USUAL_RATIO * (1 + 1e-9) * clock[0], side="right"))
+    stretch = 0 if study.nbytes >= LARGE else round(shares[1] * total)
+    return Looks(max(1, int(np.ceil(shares[0] * total))), stretch, patience)
 
 
-def _gather(folds: list[_Fold], n_times: int, n: int) -> Array | None:
-    """Held-out predictors in the order of the rows; the mean where a row was held out more than once."""
-    if folds[0].etas[0] is None:
-        return None
-    out, count = np.zeros((n_times, n, *folds[0].etas[0].shape[2:])), np.zeros(n)
-    for fold in folds:
-        out[:, fold.test] += np.concatenate(fold.etas)[:n_times]
-        count[fold.test] += 1
-    count[count == 0] = np.nan
-    return out / (count if out.ndim == 2 else count[:, None])
+def _fold_tracks(
+    study: AbstractStudy, scorers: Callable[[int], tuple[Scorer, ...]], folds: Folds, clock: Array,
+    sources: list[Source],
+) -> list[FoldTrack]:  # fmt: skip
+    tracks = study.tracks([train for train, _ in folds], clock, sources=sources)
+    return [FoldTrack(study, tracks[k], *folds[k], scorers(k), clock) for k in range(len(folds))]
 
 
 # --- warnings ------------------------------------------------------------------------------------------------

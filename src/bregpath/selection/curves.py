@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from bregpath._typing import Array
+from bregpath._typing import Array, IntArray
 
-__all__ = ["MIN_FOLDS", "aggregate", "choose", "clear_turn"]
+__all__ = ["MIN_FOLDS", "SE_RULES", "aggregate", "choose", "clear_turn", "paired_error", "paired_turn"]
 
 # The error bars of fewer folds are too rough to end anything by.
 MIN_FOLDS = 4
+# So many standard errors of the difference within folds tell a turn: by one alone later and better minima are missed.
+PAIRED_MARGIN = 1.5
+# What "within one standard error" is about: the difference to the best point, or the best point itself.
+SE_RULES = ("paired", "glmnet")
 
 
 def clear_turn(
@@ -31,10 +35,40 @@ def clear_turn(
     >>> clear_turn(np.array([9.0, 5.0, 5.5, 6.5, 7.0, 8.0]), np.full(6, 0.5), patience=2)
     (4, 3)
     """
+    curve, place = _so_far(mean, larger_is_better)
+    margin = np.maximum(se, se[place]) if smooth else se + se[place]
+    return _first_run(curve, place, margin, patience)
+
+
+def paired_turn(
+    scores: Array, weights: Array, patience: int, *, larger_is_better: bool = False
+) -> tuple[int | None, int]:
+    r"""As `clear_turn`; a point is clearly worse when it is so by 1.5 standard errors of the difference within folds.
+
+    Folds differ more from each other than a curve within a fold from time to time, so that far smaller rises are
+    told from noise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> scores = np.array([[3.0, 1.0, 1.2, 1.3, 1.4], [9.0, 8.0, 8.1, 8.3, 8.3]])
+    >>> paired_turn(scores, np.ones(2), patience=2)
+    (3, 3)
+    """
+    curve, place = _so_far(aggregate(scores, weights)[0], larger_is_better)
+    return _first_run(curve, place, PAIRED_MARGIN * paired_error(scores, scores[:, place], weights), patience)
+
+
+def _so_far(mean: Array, larger_is_better: bool) -> tuple[Array, IntArray]:
+    """The curve to be minimised, infinite where it is not finite, and the place of its best point so far."""
     curve = np.where(np.isfinite(mean), -mean if larger_is_better else mean, np.inf)
     best = np.minimum.accumulate(curve)
-    place = np.maximum.accumulate(np.where(np.r_[True, best[1:] < best[:-1]], np.arange(len(curve)), 0))
-    margin = np.maximum(se, se[place]) if smooth else se + se[place]
+    return curve, np.maximum.accumulate(np.where(np.r_[True, best[1:] < best[:-1]], np.arange(len(curve)), 0))
+
+
+def _first_run(curve: Array, place: IntArray, margin: Array, patience: int) -> tuple[int | None, int]:
+    """Where ``patience`` points in a row are worse than the best before them by more than a margin."""
+    best = curve[place]
     with np.errstate(invalid="ignore"):  # inf - inf, where nothing was finite yet
         worse = (curve - best > margin) | (np.isinf(curve) & np.isfinite(best))
     # Length of the run of clearly worse points that ends at each point.
@@ -44,13 +78,16 @@ def clear_turn(
     return (int(turned[0]) if len(turned) else None), int(run[-1])
 
 
-def choose(times: Array, mean: Array, se: Array, *, larger_is_better: bool = False) -> tuple[int, int]:
+def choose(
+    times: Array, mean: Array, se: Array, *, larger_is_better: bool = False, folds: tuple[Array, Array] | None = None
+) -> tuple[int, int]:
     r"""Indices of the best time and of the one-standard-error rule.
 
     .. math:: i_\min = \arg\min m, \qquad i_{1se} = \arg\min \{t_i : m_i \le m_{i_\min} + s_{i_\min}\};
 
     of equally good times (to rounding) the smallest counts. An undefined standard error (a single fold) counts as
-    zero, and points where the mean is not finite are never chosen.
+    zero, and points where the mean is not finite are never chosen. With scores and weights of ``folds`` the standard
+    error is that of the difference to the best time within folds, at each time.
 
     Examples
     --------
@@ -64,9 +101,24 @@ def choose(times: Array, mean: Array, se: Array, *, larger_is_better: bool = Fal
     if not np.isfinite(lowest):
         return int(order[0]), int(order[0])
     best = int(np.argmax(curve <= lowest + 1e-12 * abs(lowest)))
-    spread = float(se[order[best]])
-    limit = curve[best] + (spread if np.isfinite(spread) else 0.0)
-    return int(order[best]), int(order[np.argmax(curve <= limit)])
+    margin = np.full(len(curve), se[order[best]])
+    if folds is not None:
+        margin = paired_error(folds[0], folds[0][:, [order[best]]], folds[1])[order]
+    within = curve <= curve[best] + np.where(np.isfinite(margin), margin, 0.0)
+    return int(order[best]), int(order[np.argmax(within)])
+
+
+def paired_error(scores: Array, best: Array, weights: Array) -> Array:
+    """Standard error of the difference between scores and the best one, within folds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> paired_error(np.array([[1.0, 1.5], [3.0, 3.5]]), np.array([[1.0], [3.0]]), np.ones(2))
+    array([0., 0.])
+    """
+    with np.errstate(invalid="ignore"):  # inf - inf
+        return aggregate(scores - best, weights)[1]
 
 
 def aggregate(scores: Array, weights: Array) -> tuple[Array, Array]:

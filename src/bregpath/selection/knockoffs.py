@@ -146,7 +146,7 @@ def knockoff_select(
     options = _for_both(options, matrix.shape[1])
     fakes = _make_copies(matrix, copies, covariance, make_generator(seed), progress)
     with _interrupts.all_or_nothing():
-        path = trace_path(np.column_stack([matrix, fakes]), y, progress=progress, **options)
+        path: Path = trace_path(np.column_stack([matrix, fakes]), y, progress=progress, **options)  # type: ignore[assignment]
     W = _areas(path) if statistic == "area" else _entries(path)
     never_penalised = np.all(path.trajectory.penalty.weights == 0, axis=1)[: matrix.shape[1]]
     W[never_penalised] = 0.0
@@ -217,6 +217,8 @@ def _for_both(options: dict[str, Any], p: int) -> dict[str, Any]:
     """Options of `trace_path` for columns and copies: what holds for a column holds for its copy."""
     if options.get("groups") is not None:
         raise ValueError("`groups` is not possible: a group needs copies made for the group; select single columns.")
+    if options.get("structure") is not None:
+        raise ValueError("`structure` relates the columns of X, which their copies would have to keep; leave it out.")
     both = dict(options)
     for name in ("penalty_factor", "lower", "upper"):
         values = both.get(name)

@@ -12,7 +12,7 @@ from bregpath._typing import Array, IntArray
 from bregpath.losses import AbstractLoss
 from bregpath.path import Path
 from bregpath.penalties import build_penalty
-from bregpath.problem import null_model
+from bregpath.problem import NullModel, null_model
 from bregpath.regression import Regression
 from bregpath.run import SATURATION
 from bregpath.selection.checks import check_share
@@ -21,6 +21,7 @@ __all__ = ["Refit", "relaxed_refit"]
 
 LIKELIHOODS = ("gaussian", "logistic", "multinomial", "poisson")
 SINGULAR = 1e-10  # smallest eigenvalue, relative to the largest, below which a matrix counts as singular
+MAX_NEWTON, MAX_HALVINGS = 100, 40
 CAVEAT = "Standard errors ignore that the same data chose the support: they are too small, and z too large."
 
 
@@ -127,8 +128,9 @@ def relaxed_refit(
     sample_weight: Any = None,
     offset: Any = None,
     errors: str | None = None,
+    ridge: float = 0.0,
 ) -> Refit:
-    r"""Fit the columns in the model at t again, without any penalty.
+    r"""Fit the columns in the model at t again, without any penalty, or with a small ridge.
 
     With S the support at t,
 
@@ -154,6 +156,10 @@ def relaxed_refit(
     errors : {"fisher", "sandwich"}, optional
         "sandwich", :math:`H^{-1} (\sum_i w_i g_i g_i^\top) H^{-1} n / (n - |S| - 1)`, does not need the loss to be a
         likelihood: it is the default for Huber's and users' losses, "fisher" for the others.
+    ridge : float, default 0
+        :math:`\rho` in :math:`\arg\min \sum_i w_i \ell_i / \sum_i w_i + \frac{\rho}{2} |\beta_S|^2`, with columns (and
+        y, if the path scaled it) in standard deviations. A little of it, such as 0.01, gives a finite model where
+        columns separate classes, depend on each other, or are as many as the rows.
 
     Notes
     -----
@@ -173,6 +179,7 @@ def relaxed_refit(
     """
     if errors not in (None, "fisher", "sandwich"):
         raise ValueError(f'`errors` must be "fisher" or "sandwich", found {errors!r}.')
+    ridge = 0.0 if ridge == 0 else _validation.check_number("ridge", ridge)
     t, support, q = float(t), path.support(t), path.n_outputs
     matrix = path.encode(X)[:, support]
     block = matrix.toarray() if _validation.is_sparse(matrix) else np.asarray(matrix, dtype=float)
@@ -180,7 +187,7 @@ def relaxed_refit(
     counted = _validation.check_counts(sample_weight, len(block)) > 0
     effects = _effects(path, support, block[counted], has_intercept)
     chosen = errors or ("fisher" if path.loss.name in LIKELIHOODS else "sandwich")
-    fit = _Fit(path, t, block @ effects, y, has_intercept, sample_weight=sample_weight, offset=offset)
+    fit = _Fit(path, t, block @ effects, y, has_intercept, ridge, sample_weight=sample_weight, offset=offset)
     covariance, dispersion = fit.covariance(chosen)
     to_columns = np.kron(_beside(np.eye(int(has_intercept)), effects), np.eye(q))
     covariance = to_columns @ covariance @ to_columns.T
@@ -237,10 +244,12 @@ def _beside(*blocks: Array) -> Array:
 
 
 class _Fit:
-    """The unpenalised optimum on some columns: where a path on which all of them are free would start, and stay."""
+    """The optimum on some columns: without a ridge, where a path on which all are free would start, and stay."""
 
-    def __init__(self, path: Path, t: float, block: Array, y: Any, has_intercept: bool, **data: Any) -> None:
-        self.path, self.t, self.k, self.has_intercept = path, t, block.shape[1], has_intercept
+    def __init__(
+        self, path: Path, t: float, block: Array, y: Any, has_intercept: bool, ridge: float, **data: Any
+    ) -> None:
+        self.path, self.t, self.k, self.has_intercept, self.ridge = path, t, block.shape[1], has_intercept, ridge
         columns = block if self.k else np.zeros((len(block), 1))  # the null model: a column of zeros never enters
         study = Regression.read(
             columns, y, loss=path.loss, penalty_factor=np.zeros(columns.shape[1]), fit_intercept=has_intercept,
@@ -253,7 +262,7 @@ class _Fit:
         self.problem, self.units, _ = study.on()
         self.design = self._check_rank()
         try:
-            alpha, beta, self.eta = null_model(self.problem)
+            alpha, beta, self.eta = self._damped_optimum() if ridge else null_model(self.problem)
         except ValueError as error:
             if not isinstance(error, np.linalg.LinAlgError) and "no finite optimum" not in str(error):
                 raise
@@ -263,8 +272,60 @@ class _Fit:
         self.deviance = self._deviance(self.eta)
         nothing = replace(self.problem, penalty=build_penalty("l1", *self.problem.beta_shape))
         share = 1.0 - self.deviance / max(self._deviance(null_model(nothing).eta), np.finfo(float).tiny)
-        if path.loss.is_classifier and self.k and share >= SATURATION:
+        if path.loss.is_classifier and self.k and share >= SATURATION and not ridge:
             raise self._no_optimum()
+
+    @property
+    def _contrasts(self) -> Array:
+        """What of the outputs counts: all of it, or differences only."""
+        q = self.path.n_outputs
+        return _contrasts(q) if self.problem.loss.is_classifier and q > 1 else np.eye(q)
+
+    @property
+    def _weight_of_ridge(self) -> Array:
+        """Of each parameter, a column and a contrast; the intercept is free."""
+        free = int(self.has_intercept)
+        weights = np.concatenate([np.zeros(free), np.full(self.design.shape[1] - free, self.ridge)])
+        return np.repeat(weights, self._contrasts.shape[1])
+
+    def _damped_optimum(self) -> NullModel:
+        """With a ridge, by Newton steps that are halved until the objective falls."""
+        problem, design, contrasts, weights = self.problem, self.design, self._contrasts, self._weight_of_ridge
+        free, theta = int(self.has_intercept), np.zeros(len(weights))
+
+        def predictor(theta: Array) -> Array:
+            return problem.offset + design @ theta.reshape(design.shape[1], -1) @ contrasts.T
+
+        def objective(theta: Array) -> float:
+            return problem.value(predictor(theta)) + 0.5 * float(weights @ theta**2)
+
+        value = objective(theta)
+        for _ in range(MAX_NEWTON):
+            eta = predictor(theta)
+            gradient = (design.T @ problem.residual(eta) @ contrasts).ravel() + weights * theta
+            step = np.linalg.lstsq(self._hessian(eta) + np.diag(weights), gradient, rcond=None)[0]
+            steps = (0.5**k * step for k in range(MAX_HALVINGS))
+            shorter = next((some for some in steps if objective(theta - some) < value - 1e-15 * abs(value)), None)
+            if shorter is None:
+                break
+            theta = theta - shorter
+            value = objective(theta)
+        by_column = theta.reshape(design.shape[1], -1) @ contrasts.T
+        beta = np.zeros(problem.beta_shape)
+        beta[: self.k] = by_column[free:]
+        return NullModel(by_column[0] if free else np.zeros(problem.n_alpha), beta, predictor(theta))
+
+    def _hessian(self, eta: Array) -> Array:
+        """Of the mean loss, in parameters that are a column and a contrast; eta moves with one by their product."""
+        moves = self._moves
+        bent = np.stack([self.problem.curvature(eta, move) for move in np.moveaxis(moves, -1, 0)], axis=-1)
+        rows = moves.shape[0] * moves.shape[1]
+        return moves.reshape(rows, -1).T @ bent.reshape(rows, -1)
+
+    @property
+    def _moves(self) -> Array:
+        columns, contrasts = self.design[:, None, :, None], self._contrasts[None, :, None, :]
+        return (columns * contrasts).reshape(len(self.design), self._contrasts.shape[0], -1)
 
     def _deviance(self, eta: Array) -> float:
         problem, unit = self.problem, self.units.y_unit
@@ -273,19 +334,21 @@ class _Fit:
 
     def _check_rank(self) -> Array:
         """The columns inside, after one of ones; refuse what least squares could not fit either."""
+        columns = self.problem.store.fetch(np.arange(self.k)).matvec(np.eye(self.k))
+        design = np.column_stack([np.ones(len(columns)), columns]) if self.has_intercept else columns
+        if self.ridge:
+            return design
         if self.k + self.has_intercept >= self.n:
             raise ValueError(
                 f"`t`={self.t:g}: the support has {self.k} columns, too many to be fitted on {self.n:g} rows without a "
-                "penalty; choose an earlier t."
+                "penalty; choose an earlier t, or a small `ridge`."
             )
-        columns = self.problem.store.fetch(np.arange(self.k)).matvec(np.eye(self.k))
-        design = np.column_stack([np.ones(len(columns)), columns]) if self.has_intercept else columns
         values = np.linalg.eigvalsh((design * self.problem.w[:, None]).T @ design)
         if len(values) and values[0] <= SINGULAR * values[-1]:
             raise ValueError(
                 f"`t`={self.t:g}: columns of the support depend on each other linearly (one is constant, a copy, or a "
-                "sum of others) on these rows, so that an unpenalised model is not unique; drop such columns of X, or "
-                "choose an earlier t."
+                "sum of others) on these rows, so that an unpenalised model is not unique; drop such columns of X, "
+                "choose an earlier t, or a small `ridge`."
             )
         return design
 
@@ -294,35 +357,32 @@ class _Fit:
         why = "separate classes of `y`" if separates else "fit some rows of `y` ever better as they grow"
         return ValueError(
             f"`t`={self.t:g}: the columns of the support {why}, so that unpenalised coefficients have no finite "
-            "optimum; choose an earlier t, where the support is smaller, or use the model of the path itself, "
-            "path.at(t)."
+            "optimum; choose an earlier t, where the support is smaller, a small `ridge`, or use the model of the path "
+            "itself, path.at(t)."
         )
 
     def covariance(self, errors: str) -> tuple[Array, float]:
         """Covariance of intercept and coefficients, and the dispersion, in the units of the data."""
         problem, units, design, n = self.problem, self.units, self.design, self.n
-        loss, q, m = problem.loss, self.path.n_outputs, design.shape[1]
+        loss, m = problem.loss, design.shape[1]
         if not m:
             return np.zeros((0, 0)), 1.0
         to_user = np.diag(np.concatenate([np.ones(int(self.has_intercept)), 1.0 / units.scale[: self.k]]))
         if self.has_intercept:
             to_user[0, 1:] = -(units.center / units.scale)[: self.k]
-        contrasts = _contrasts(q) if loss.is_classifier and q > 1 else np.eye(q)
-        back = units.y_unit * np.kron(to_user, contrasts)
-        # A parameter is a column and a contrast; eta moves with it by their product.
-        moves = (design[:, None, :, None] * contrasts[None, :, None, :]).reshape(len(design), q, -1)
-        bent = np.stack([problem.curvature(self.eta, move) for move in np.moveaxis(moves, -1, 0)], axis=-1)
-        hessian = n * (moves.reshape(len(design) * q, -1).T @ bent.reshape(len(design) * q, -1))
-        values, vectors = np.linalg.eigh(hessian)
+        back = units.y_unit * np.kron(to_user, self._contrasts)
+        hessian = n * self._hessian(self.eta)
+        values, vectors = np.linalg.eigh(hessian + n * np.diag(self._weight_of_ridge))
         if values[0] <= SINGULAR * values[-1]:
             raise self._no_optimum()
-        inverse, spare = (vectors / values) @ vectors.T, n - len(values)
+        inverse = (vectors / values) @ vectors.T
+        spare = n - float(np.trace(inverse @ hessian))  # parameters, less what the ridge holds back
         squares = np.sum(problem.w @ (self.eta[:, 0] - problem.y) ** 2) if loss.name == "gaussian" else 0.0
         dispersion = float(n * squares) / spare if loss.name == "gaussian" else 1.0
         if errors == "fisher":
-            return back @ (dispersion * inverse) @ back.T, dispersion * units.y_unit**2
+            return back @ (dispersion * inverse @ hessian @ inverse) @ back.T, dispersion * units.y_unit**2
         of_rows = replace(problem, w=np.ones(len(design))).residual(self.eta)
-        scores = np.einsum("iq,iqj->ij", of_rows, moves)
+        scores = np.einsum("iq,iqj->ij", of_rows, self._moves)
         meat = n * ((scores * problem.w[:, None]).T @ scores)
         return back @ (inverse @ meat @ inverse * n / spare) @ back.T, dispersion * units.y_unit**2
 

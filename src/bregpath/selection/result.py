@@ -23,19 +23,28 @@ class ScoreCurve:
     larger_is_better: bool
     t_min: float
     t_1se: float
+    times: Array
     mean: Array
     se: Array
     fold_scores: Array
+
+    @property
+    def best(self) -> int:
+        """Index of the best time."""
+        return int(np.flatnonzero(self.times == self.t_min)[0])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Selection:
     r"""A chosen time on a path, and the curve it was chosen on.
 
-    With :math:`m(t)` the curve (smaller is better) and :math:`s(t)` its standard error,
+    With :math:`m(t)` the curve (smaller is better), and :math:`d(t)` the standard error of the difference
+    :math:`m(t) - m(t_\min)` within folds,
 
     .. math:: t_\min = \arg\min_t m(t), \qquad
-              t_{1se} = \min \{t : m(t) \le m(t_\min) + s(t_\min)\}.
+              t_{1se} = \min \{t : m(t) \le m(t_\min) + d(t)\};
+
+    with ``se_rule="glmnet"`` the standard error of :math:`m(t_\min)` itself stands in place of :math:`d(t)`.
 
     Attributes
     ----------
@@ -48,6 +57,8 @@ class Selection:
     t_1se : float or None
         The smallest time, so the sparsest model, within one standard error of the best; None for a criterion,
         which has no standard error.
+    kappa : float or None
+        That of the path.
     times, mean, se : ndarray of shape (n_times,)
         The curve, mean score over the folds or criterion, and its standard error (None for a criterion).
     measure : str
@@ -67,6 +78,14 @@ class Selection:
         Whether the curve was ended because it had clearly turned.
     path : Path, GraphPath or None
         The path on all rows, on which t is a point. It ends where the curve does, or later.
+    kappa_min, kappa_sparse : float or None
+        Where several kappas were tried: the one of the best score of all, and the largest one, so that of the sparsest
+        models, whose best score is within one standard error of it. All that is said above is about the chosen one,
+        `kappa`: that of the best score, unless `sparse` was asked for.
+    surface : dict of float to dict of str to ScoreCurve
+        All curves, by kappa and measure. Times are each kappa's own, because small kappas need longer.
+    given_up : tuple of float
+        Kappas whose curves end early, because others were clearly ahead.
 
     Examples
     --------
@@ -95,6 +114,13 @@ class Selection:
     fold_paths: tuple[Path, ...] = ()
     scores: Mapping[str, ScoreCurve] = field(default_factory=dict)
     stopped_early: bool = False
+    kappa_min: float | None = None
+    kappa_sparse: float | None = None
+    surface: Mapping[float, Mapping[str, ScoreCurve]] = field(default_factory=dict)
+    given_up: tuple[float, ...] = ()
+    # By measure, the kappa of the best score and the sparse one; and the selections of those kappas.
+    _kappas: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    _of_kappa: Mapping[float, Selection] = field(default_factory=dict)
     # Scores the training rows by a measure; lost when the selection is pickled, because it holds the data.
     _train: Callable[[str], Array] | None = None
 
@@ -105,6 +131,57 @@ class Selection:
         """The choice of one of the times of a path, by a curve that has no standard error."""
         t = float(path.t[best])
         return cls(rule, t, t, None, path.t, values, measure=measure, curves=curves, path=path)
+
+    @classmethod
+    def of_kappas(
+        cls,
+        surface: Mapping[float, Mapping[str, ScoreCurve]],
+        kappas: Mapping[str, tuple[float, float]],
+        selections: Mapping[float, Selection],
+        given_up: tuple[float, ...],
+    ) -> Selection:
+        """The choice among several kappas by the first measure; ``selections`` are those of all chosen ones."""
+        measure = next(iter(kappas))
+        several = {
+            kappa: replace(
+                one, rule=f"{one.rule} of {len(surface)} kappas", surface=surface, given_up=given_up, _kappas=kappas
+            )
+            for kappa, one in selections.items()
+        }
+        return next(iter(several.values()))._at_kappa(kappas[measure][0], measure, several)
+
+    def _at_kappa(self, kappa: float, measure: str, selections: Mapping[float, Selection]) -> Selection:
+        one, (low, sparse) = selections[kappa], self._kappas[measure]
+        curve = one.scores[measure]
+        return replace(
+            one, t=curve.t_min, kappa_min=low, kappa_sparse=sparse, _of_kappa=selections, **vars(curve)
+        )
+
+    @property
+    def kappa(self) -> float | None:
+        """The kappa of the path."""
+        return None if self.path is None else float(self.path.kappa)
+
+    @property
+    def t_sparse(self) -> float | None:
+        """The best time of `kappa_sparse`."""
+        return None if self.kappa_sparse is None else self._of_kappa[self.kappa_sparse].scores[self.measure].t_min
+
+    def sparse(self) -> Selection:
+        """The same cross-validation with the sparse choice: `kappa_sparse`, at its best time.
+
+        Examples
+        --------
+        >>> import bregpath
+        >>> data = bregpath.datasets.make_logistic(200, 20, 4, seed=1)
+        >>> selection = bregpath.cross_validate(data.X, data.y, loss="logistic", kappa="cv")
+        >>> selection.sparse().kappa >= selection.kappa
+        True
+        """
+        if self.kappa_sparse is None:
+            raise ValueError('There is one kappa only, so no sparser one; use cross_validate(..., kappa="cv").')
+        chosen = self._at_kappa(self.kappa_sparse, self.measure, self._of_kappa)
+        return replace(chosen, rule=f"{chosen.rule}, sparse choice")
 
     def one_se(self) -> Selection:
         """The same selection with the sparser model of the one-standard-error rule."""
@@ -127,8 +204,57 @@ class Selection:
         """
         if measure not in self.scores:
             raise ValueError(f"`measure` must be one that was measured, {list(self.scores)}; found {measure!r}.")
+        if self.surface:
+            return self._at_kappa(self._kappas[measure][0], measure, self._of_kappa)
         curve = self.scores[measure]
         return replace(self, t=curve.t_min, **vars(curve))
+
+    # --- the chosen model --------------------------------------------------------------------------------------
+
+    @property
+    def model(self) -> Point:
+        """The model on all rows at the chosen time."""
+        if self.path is None:
+            raise ValueError(f"The rule {self.rule!r} has no path; read the model from the one it was applied to.")
+        return self.path.at(min(self.t, float(self.path.t[-1])))
+
+    @property
+    def coef(self) -> Array:
+        """Coefficients of the chosen model."""
+        return self.model.coef
+
+    @property
+    def intercept(self) -> Any:
+        """Intercept of the chosen model."""
+        return self.model.intercept
+
+    def predict(self, X: Any, offset: Any = None) -> Array:
+        """Mean response of new rows by the chosen model, as `Path.predict`.
+
+        Examples
+        --------
+        >>> import bregpath
+        >>> data = bregpath.datasets.make_linear(100, 10, 3, seed=0)
+        >>> bregpath.cross_validate(data.X, data.y).predict(data.X[:2]).shape
+        (2,)
+        """
+        return self.path.predict(X, self.model.t, offset)
+
+    def to_frame(self) -> Any:
+        """One row a variable of the chosen model, by effect: coefficients, and the share of folds that have it too.
+
+        Needs pandas.
+        """
+        table = self.model.table
+        if table is None:
+            raise ValueError(
+                "This model is no list of columns; use edge_table() of a graph, or to_frame() of a structured path."
+            )
+        frame = table.to_frame()
+        if self.fold_paths:
+            folds = self.fold_coef()[:, table.columns] != 0
+            frame["share_of_folds"] = folds.reshape(*folds.shape[:2], -1).any(axis=2).mean(axis=0)
+        return frame
 
     # --- what the folds know ---------------------------------------------------------------------------------
 
@@ -187,7 +313,25 @@ class Selection:
 
         return plot_selection(self, **kwargs)
 
+    def _rows_of_kappas(self) -> list[str]:
+        """The best point of every kappa."""
+        marks = {self.kappa_sparse: "sparse", self.kappa_min: "min"}
+        if self.kappa_min == self.kappa_sparse:
+            marks = {self.kappa_min: "min, sparse"}
+        lines = [f"{'':>13}{'kappa':>9}{'t':>11}{self.measure:>{_width(self.measure)}}{'se':>11}"]
+        for kappa, measured in self.surface.items():
+            curve = measured[self.measure]
+            i, name = curve.best, f"{'*' if kappa == self.kappa else ''}{marks.get(kappa, '')}"
+            score = f"{curve.mean[i] + 0.0:>{_width(self.measure)}.4g}{curve.se[i]:>11.4g}"
+            score += "  given up" if kappa in self.given_up else ""
+            lines.append(f"{name:>13}{kappa:>9g}{curve.t_min:>11.4g}{score}")
+        return lines
+
     def __repr__(self) -> str:
+        return self.summary()
+
+    def summary(self, model: bool = True) -> str:
+        """The choice in words and numbers, with the chosen model, by name, if wanted."""
         header = ["", "t", self.measure, *(["se"] if self.se is not None else []), *self.curves]
         lines = ["".join(f"{name:>{_width(name)}}" for name in header)]
         rows = {"1se": self.t_1se, "min": self.t_min} if self.t_1se is not None else {"min": self.t_min}
@@ -203,6 +347,11 @@ class Selection:
         others = [name for name in self.scores if name != self.measure]
         if others:
             lines.append(f"Measured too, see by(): {', '.join(others)}")
+        if model and self.path is not None and self.model.table is not None:
+            lines.append(repr(self.model))
+        if self.surface:
+            lines = [*self._rows_of_kappas(), f"The curve of kappa = {self.kappa:g}, {len(self.times)} times:", *lines]
+            return "\n".join([f"Selection by {self.rule}: kappa = {self.kappa:g}, t = {self.t:.4g}", *lines])
         return "\n".join([f"Selection by {self.rule}, {len(self.times)} times: t = {self.t:.4g}", *lines])
 
 

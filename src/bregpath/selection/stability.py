@@ -12,7 +12,6 @@ import numpy as np
 from bregpath import _interrupts, _validation
 from bregpath._typing import Array, BoolArray, IntArray
 from bregpath.flow.stop import Progress
-from bregpath.regression import Regression
 from bregpath.selection.bounds import StabilityRules, error_bound
 from bregpath.selection.checks import make_generator
 from bregpath.selection.replicates import (
@@ -25,6 +24,7 @@ from bregpath.selection.replicates import (
     traces_of,
 )
 from bregpath.selection.stability_result import Stability, counted_once
+from bregpath.structures.study import read_study
 from bregpath.study import AbstractStudy
 
 __all__ = ["Stability", "error_bound", "replicate_stability", "stability_of", "stability_selection"]
@@ -99,7 +99,7 @@ def stability_selection(
     >>> stability.selected.tolist(), stability.error_bound <= 1
     ([0, 1, 2, 3], True)
     """
-    study = Regression.read(X, y, **options)
+    study = read_study(X, y, **options)
     return stability_of(
         study, n_jobs, seed, threshold=threshold, max_false=max_false, n_variables=n_variables,
         n_replicates=n_replicates, pairs=pairs, bound=bound, count=count,

@@ -137,7 +137,7 @@ class AbstractStore(ABC):
         return 8 * self.shape[0] * self.shape[1] <= WHOLE_BYTES
 
     def row_blocks(self) -> Iterator[tuple[slice, Array]] | None:
-        """Runs of rows as float64 arrays, where that is cheap (dense data); else None."""
+        """Runs of rows as float64 arrays, where that is cheap (dense data, and few sparse columns); else None."""
         return None
 
     @property

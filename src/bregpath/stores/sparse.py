@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,11 @@ from bregpath._known_to_core import Kernel, only_for_its_class
 from bregpath._typing import Array, IntArray
 from bregpath._validation import canonical_csc
 from bregpath.stores.base import AbstractBlock, AbstractStore, Scan, beyond_squares, one_by_one, side_by_side
+from bregpath.stores.dense import ROW_BYTES
 
 __all__ = ["SparseBlock", "SparseStore"]
+
+MAX_DENSE = 20_000  # columns over the share of entries that are stored, up to which dense rows are cheap to sum up
 
 
 class SparseStore(AbstractStore):
@@ -38,6 +42,17 @@ class SparseStore(AbstractStore):
     def fetch(self, columns: IntArray) -> SparseBlock:
         X, k = self.X[:, columns], len(columns)
         return SparseBlock(X.astype(np.float64, copy=False), np.zeros(k), np.ones(k))
+
+    def row_blocks(self) -> Iterator[tuple[slice, Array]] | None:
+        cells = max(self.shape[0] * self.shape[1], 1)
+        return self._dense_runs() if self.shape[1] <= MAX_DENSE * self.X.nnz / cells else None
+
+    def _dense_runs(self) -> Iterator[tuple[slice, Array]]:
+        by_rows, (n, p) = self.X.tocsr(), self.shape
+        step = max(1, ROW_BYTES // (8 * max(1, p)))
+        for start in range(0, n, step):
+            part = slice(start, min(start + step, n))
+            yield part, by_rows[part].toarray().astype(np.float64, copy=False)
 
     @property
     def nbytes(self) -> float:

@@ -1,0 +1,54 @@
+# R glmnet on every outer split of a problem: lasso, relaxed lasso, elastic net (alpha on the same folds), ridge.
+# Writes model_NAME.bin: for each split the seconds, the intercept and the coefficients.
+suppressPackageStartupMessages(library(glmnet))
+
+folder <- commandArgs(trailingOnly = TRUE)[1]
+lines <- read.delim(file.path(folder, "meta.tsv"), header = FALSE, colClasses = "character")
+meta <- as.list(setNames(lines[[2]], lines[[1]]))
+n <- as.integer(meta$n)
+p <- as.integer(meta$p)
+J <- as.integer(meta$splits)
+family <- if (meta$loss == "logistic") "binomial" else "gaussian"
+
+read_numbers <- function(name, count) {
+  connection <- file(file.path(folder, name), "rb")
+  on.exit(close(connection))
+  readBin(connection, "double", count)
+}
+X <- matrix(read_numbers("x.bin", n * p), n)
+y <- read_numbers("y.bin", n)
+splits <- matrix(read_numbers("splits.bin", n * J), n)
+alphas <- c(0.1, 0.3, 0.5, 0.7, 0.9)
+
+validate <- function(rows, foldid, ...) {
+  suppressWarnings(cv.glmnet(X[rows, ], y[rows], family = family, foldid = foldid, ...))
+}
+at_minimum <- function(model) as.numeric(coef(model, s = "lambda.min"))
+
+methods <- list(
+  lasso = function(rows, foldid) at_minimum(validate(rows, foldid)),
+  lasso_1se = function(rows, foldid) as.numeric(coef(validate(rows, foldid), s = "lambda.1se")),
+  ridge = function(rows, foldid) at_minimum(validate(rows, foldid, alpha = 0)),
+  elastic_net = function(rows, foldid) {
+    models <- lapply(alphas, function(alpha) validate(rows, foldid, alpha = alpha))
+    at_minimum(models[[which.min(sapply(models, function(model) min(model$cvm)))]])
+  },
+  relaxed_lasso = function(rows, foldid) {
+    model <- validate(rows, foldid, relax = TRUE)
+    as.numeric(coef(model, s = "lambda.min", gamma = "gamma.min"))
+  }
+)
+
+invisible(glmnet(matrix(sin(seq_len(300)), 30), rep(0:1, 15), family = family))
+for (name in names(methods)) {
+  out <- sapply(seq_len(J), function(j) {
+    rows <- which(splits[, j] > 0)
+    foldid <- splits[rows, j]
+    begun <- proc.time()[["elapsed"]]
+    theta <- tryCatch(methods[[name]](rows, foldid), error = function(problem) rep(NA_real_, p + 1))
+    c(proc.time()[["elapsed"]] - begun, theta)
+  })
+  connection <- file(file.path(folder, paste0("model_", name, ".bin")), "wb")
+  writeBin(as.numeric(out), connection)
+  close(connection)
+}

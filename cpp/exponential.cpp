@@ -1,0 +1,354 @@
+// Steps of squared loss by the exponential of the active Gram matrix: the compiled twin of
+// bregpath/_kernels/exponential.py, which explains it. Coordinates are those of the columns, then that of the intercept.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "arguments.hpp"
+#include "compact_gram.hpp"
+#include "lookout.hpp"
+#include "modes.hpp"
+#include "vectors.hpp"
+
+namespace {
+
+using namespace bregpath;
+
+const Kernels* kernels = nullptr;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+struct Settings {
+    double kappa, tol, mode_share, knot_share, negligible, breakdown, tie, least_trial, after_event, after_none, least_step,
+        least_scale, rounding;
+    Size max_modes, max_inner, max_root;
+
+    explicit Settings(const Named& set)
+        : kappa(set.get<double>("kappa")), tol(set.get<double>("tol")), mode_share(set.get<double>("MODE_SHARE")),
+          knot_share(set.get<double>("KNOT_SHARE")), negligible(set.get<double>("NEGLIGIBLE")), breakdown(set.get<double>("BREAKDOWN")), tie(set.get<double>("TIE")),
+          least_trial(set.get<double>("LEAST_TRIAL")), after_event(set.get<double>("AFTER_EVENT")),
+          after_none(set.get<double>("AFTER_NONE")), least_step(set.get<double>("LEAST_STEP")),
+          least_scale(set.get<double>("LEAST_SCALE")), rounding(set.get<double>("ROUNDING")),
+          max_modes(set.get<Size>("MAX_MODES")), max_inner(set.get<Size>("MAX_INNER")),
+          max_root(set.get<Size>("MAX_ROOT")) {}
+};
+
+class Exponential {
+   public:
+    Exponential(nb::dict penalty, nb::dict block, nb::dict settings, nb::callable check)
+        : arguments_(nb::make_tuple(penalty, block)), lookout_(std::move(check)), set_(Named("the settings", settings)) {
+        const Named limits("the penalty", penalty), gram("the block", block);
+        m_ = gram.length("gram_mean"), all_ = m_ + 1;
+        mean_ = gram.numbers("gram_mean", {m_});
+        const auto matrix = gram.get<nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>>("gram");
+        require(Size(matrix.shape(0)) == m_ && Size(matrix.shape(1)) == m_ && (m_ < 2 || matrix.stride(1) == 1),
+                "the Gram matrix has a wrong shape");
+        matrix_ = matrix.data(), stride_ = matrix.stride(0);
+        fit_intercept_ = Named("the settings", settings).get<bool>("fit_intercept");
+        const double *weights = limits.numbers("weights", {m_, 1}), *lower = limits.numbers("lower", {m_, 1}),
+                     *upper = limits.numbers("upper", {m_, 1});
+        for (auto* v : {&low_, &high_, &lowest_, &highest_, &z_, &slope_, &beta_, &integral_}) v->resize(all_);
+        for (Size j = 0; j < m_; ++j)
+            low_[j] = lower[j] < 0 ? -weights[j] : -kInfinity, high_[j] = upper[j] > 0 ? weights[j] : kInfinity;
+        high_[m_] = fit_intercept_ ? 0.0 : kInfinity, low_[m_] = -high_[m_];
+        images_.resize(set_.max_modes * all_), both_.resize(2 * all_);
+    }
+
+    // Steps from row 0 of the arrays until one reaches `until` or there are max_knots knots; there is room for a whole step
+    // more. Of each step: its last knot, the next trial and the number of modes. Returns how many, and what ended them.
+    nb::tuple advance(nb::dict arrays, double h, double until, Size max_knots) {
+        const Named to("the block", arrays);
+        const Size rows = max_knots + set_.max_inner + 1;
+        double *t = to.array<double>("t", {rows}), *z = to.array<double>("z", {rows, all_});
+        double *slope = to.array<double>("slope", {rows, all_}), *integral = to.array<double>("integral", {rows, all_});
+        double* trial = to.array<double>("h", {rows});
+        int64_t *cuts = to.array<int64_t>("cuts", {rows}), *modes = to.array<int64_t>("modes", {rows});
+        const char* trouble = "";
+        Size steps = 0, last = 0;
+        nb::gil_scoped_release nogil;
+        try {
+            while (t[last] < until && last < max_knots) {
+                load(z + last * all_, slope + last * all_, integral + last * all_);
+                const double length = decompose(round_down(std::max(h, set_.least_trial * t[last])));
+                set_knots(length);
+                const Size next = last + 1;
+                const Size count = walk(t[last], t + next, z + next * all_, slope + next * all_, integral + next * all_);
+                h = (is_event_ ? set_.after_event : set_.after_none) * knots_[count - 1];
+                last += count;
+                cuts[steps] = last, trial[steps] = h, modes[steps] = k();
+                ++steps;
+            }
+        } catch (const nb::python_error& e) {
+            nb::gil_scoped_acquire gil;
+            if (steps == 0 || !e.matches(PyExc_KeyboardInterrupt)) throw;
+            trouble = "interrupted";
+        }
+        nb::gil_scoped_acquire gil;
+        return nb::make_tuple(steps, trouble);
+    }
+
+   private:
+    Size k() const { return Size(rates_.size()); }
+
+    // --- the start of a step
+
+    // Coordinates that are about on a threshold are put there; which move, and between which values each can go.
+    void load(const double* z, const double* slope, const double* integral) {
+        std::copy_n(z, all_, z_.begin()), std::copy_n(slope, all_, slope_.begin());
+        std::copy_n(integral, all_, integral_.begin());
+        for (auto* x : {&z_, &slope_}) (*x)[m_] = set_.kappa * (*x)[m_] / set_.kappa;  // as another block would find it
+        movers_.clear(), rows_.clear();
+        double largest = 0;
+        for (Size j = 0; j < all_; ++j) {
+            for (const double edge : {low_[j], high_[j]})
+                if (std::isfinite(edge) && std::abs(z_[j] - edge) <= set_.tie * std::abs(edge)) z_[j] = edge;
+            const bool above = z_[j] > high_[j] || (z_[j] == high_[j] && slope_[j] > 0);
+            const bool below = z_[j] < low_[j] || (z_[j] == low_[j] && slope_[j] < 0);
+            const bool is_free = low_[j] == high_[j];
+            lowest_[j] = is_free || below ? -kInfinity : above ? high_[j] : low_[j];
+            highest_[j] = is_free || above ? kInfinity : below ? low_[j] : high_[j];
+            beta_[j] = set_.kappa * (above ? z_[j] - high_[j] : below ? z_[j] - low_[j] : 0.0);
+            if (!(is_free || above || below)) continue;
+            movers_.push_back(j);
+            if (j == m_) continue;
+            rows_.push_back({matrix_ + j * stride_});
+            largest = std::max(largest, std::abs(beta_[j]));
+        }
+        allowed_ = set_.tol * std::max(largest, set_.least_scale * set_.kappa);
+    }
+
+    // Lanczos' method: modes with which coefficients err by little up to some length, which is returned.
+    double decompose(double length) {
+        const Size a = Size(movers_.size());
+        basis_.resize(set_.max_modes * a), rest_.resize(a);
+        diagonal_.clear(), off_.clear(), rates_.clear(), basis_columns_.clear(), image_columns_.clear();
+        for (Size i = 0; i < a; ++i) rest_[i] = slope_[movers_[i]];
+        const double size = norm(rest_);
+        if (size == 0) return length;
+        double left = size;
+        for (bool enough = false; !enough;) {
+            const Size k = Size(diagonal_.size());
+            for (Size i = 0; i < a; ++i) basis_[k * a + i] = rest_[i] / left;
+            if (k > 0) off_.push_back(left);
+            multiply_by_hessian(&basis_[k * a], &images_[k * all_]);
+            for (Size i = 0; i < a; ++i) rest_[i] = images_[k * all_ + movers_[i]];
+            diagonal_.push_back(dot(&basis_[k * a], rest_.data(), a));
+            for (int round = 0; round < 2; ++round) orthogonalise(k + 1);
+            left = norm(rest_);
+            enough = is_enough(left, size, length);
+        }
+        mix_modes(size);
+        return length;
+    }
+
+    void multiply_by_hessian(const double* v, double* out) {
+        lookout_(double(m_) * double(rows_.size()));
+        multiply(kernels, rows_, m_, 1, v, out);
+        double u = fit_intercept_ ? v[rows_.size()] : 0.0;
+        for (size_t i = 0; i < rows_.size(); ++i) u += mean_[movers_[i]] * v[i];
+        for (Size j = 0; j < m_; ++j) out[j] += u * mean_[j];
+        out[m_] = fit_intercept_ ? u : 0.0;
+    }
+
+    // All at once, as the reference does: the second time for what rounding left.
+    void orthogonalise(Size k) {
+        const Size a = Size(rest_.size());
+        shares_.resize(k);
+        for (Size c = 0; c < k; ++c) shares_[c] = dot(&basis_[c * a], rest_.data(), a);
+        for (Size c = 0; c < k; ++c) add(-shares_[c], &basis_[c * a], rest_.data(), a);
+    }
+
+    // Whether the modes so far will do; where no more are allowed the length is shortened until they do.
+    bool is_enough(double left, double size, double& length) {
+        const Size k = Size(diagonal_.size());
+        rates_ = diagonal_, spare_ = off_;
+        std::vector<double>& ends = shares_;  // the first and the last row of the eigenvectors
+        ends.assign(2 * k, 0.0), ends[0] = ends[2 * k - 1] = 1.0;
+        diagonalise(rates_, spare_, ends.data(), 2);
+        const double largest = *std::max_element(rates_.begin(), rates_.end());
+        for (double& rate : rates_) rate = set_.kappa * std::max(rate, 0.0);
+        if (k == Size(movers_.size()) || left <= set_.breakdown * largest) {
+            std::fill(rest_.begin(), rest_.end(), 0.0);
+            return true;
+        }
+        const double allowed = set_.mode_share * allowed_;
+        const auto error = [&] {
+            double sum = 0;
+            for (Size i = 0; i < k; ++i) sum += ends[i] * ends[k + i] * Decay(rates_[i], length).past;
+            return std::abs(set_.kappa * set_.kappa * left * size * sum);
+        };
+        while (k == set_.max_modes && error() > allowed) length *= 0.5;
+        return error() <= allowed;
+    }
+
+    // mix_[c * k + i]: share of the basis vector c in mode i.
+    void mix_modes(double size) {
+        const Size k = Size(diagonal_.size());
+        mix_.assign(k * k, 0.0);
+        for (Size i = 0; i < k; ++i) mix_[i * k + i] = 1.0;
+        rates_ = diagonal_, spare_ = off_;
+        diagonalise(rates_, spare_, mix_.data(), k);
+        for (double& rate : rates_) rate = set_.kappa * std::max(rate, 0.0);
+        const std::vector<double> first(mix_.begin(), mix_.begin() + k);
+        for (Size c = 0; c < k; ++c)
+            for (Size i = 0; i < k; ++i) mix_[c * k + i] *= size * first[i];
+        for (Size c = 0; c < k; ++c) {
+            image_columns_.push_back({&images_[c * all_]});
+            basis_columns_.push_back({&basis_[c * Size(movers_.size())]});
+        }
+    }
+
+    // Times between which a cubic errs by little.
+    void set_knots(double length) {
+        const double allowed = set_.knot_share * allowed_;
+        std::vector<double>& bend = spare_;
+        bend.assign(k(), 0.0);
+        const Size a = Size(movers_.size());
+        on_movers_.resize(3 * a);
+        for (Size i = 0; i < k(); ++i) {
+            shares_.resize(k());
+            for (Size c = 0; c < k(); ++c) shares_[c] = mix_[c * k() + i];
+            multiply(kernels, basis_columns_, a, 1, shares_.data(), on_movers_.data());
+            double largest = 0;
+            for (Size j = 0; j < a; ++j) largest = std::max(largest, std::abs(on_movers_[j]));
+            const double speed = set_.kappa * largest;
+            if (speed > set_.negligible * allowed * rates_[i]) bend[i] = speed * std::pow(rates_[i], 3) / 384;
+        }
+        knots_.clear();
+        for (double tau = 0; tau < length && Size(knots_.size()) < set_.max_inner; knots_.push_back(tau)) {
+            double curvature = 0;
+            for (Size i = 0; i < k(); ++i) curvature += bend[i] * std::exp(-rates_[i] * tau);
+            tau = curvature > 0 ? std::min(tau + round_down(std::pow(allowed / curvature, 0.25)), length) : length;
+        }
+    }
+
+    // --- its knots
+
+    // From knot to knot, up to the first event; how many there are.
+    Size walk(double t, double* times, double* z, double* slope, double* integral) {
+        is_event_ = false;
+        Size count = 0;
+        for (; count < Size(knots_.size()) && !is_event_; ++count) {
+            const Size at = count * all_;
+            place(knots_[count], z + at, slope + at, integral + at);
+            crossing_.clear();
+            for (Size j = 0; j < all_; ++j)
+                if (z[at + j] > highest_[j] || z[at + j] < lowest_[j]) crossing_.push_back(j);
+            is_event_ = !crossing_.empty();
+            if (is_event_) {
+                const double event = first_event(count > 0 ? knots_[count - 1] : 0.0, knots_[count]);
+                knots_[count] = std::max(event, set_.least_step * t);
+                place(knots_[count], z + at, slope + at, integral + at);
+                for (Size j = 0; j < all_; ++j) z[at + j] = std::min(std::max(z[at + j], lowest_[j]), highest_[j]);
+            }
+            times[count] = t + knots_[count];
+        }
+        return count;
+    }
+
+    // All coordinates, slopes and integrals at a time after the start of the step.
+    void place(double tau, double* z, double* slope, double* integral) {
+        const Size a = Size(movers_.size());
+        in_basis_.assign(3 * k(), 0.0);  // the change of coefficients, its integral, and their slopes
+        for (Size i = 0; i < k(); ++i) {
+            const Decay decay(rates_[i], tau);
+            const double left = std::exp(-rates_[i] * tau);
+            for (Size c = 0; c < k(); ++c) {
+                in_basis_[c] += set_.kappa * decay.change * mix_[c * k() + i];
+                in_basis_[k() + c] += set_.kappa * decay.past * mix_[c * k() + i];
+                in_basis_[2 * k() + c] += left * mix_[c * k() + i];
+            }
+        }
+        multiply(kernels, image_columns_, all_, 2, in_basis_.data(), both_.data());
+        multiply(kernels, basis_columns_, a, 3, in_basis_.data(), on_movers_.data());
+        for (Size j = 0; j < all_; ++j) {
+            slope[j] = slope_[j] - both_[j];
+            z[j] = z_[j] + tau * slope_[j] - both_[all_ + j];
+            integral[j] = integral_[j];
+        }
+        for (Size i = 0; i < a; ++i) {
+            const Size j = movers_[i];
+            z[j] = z_[j] + on_movers_[i] / set_.kappa;
+            if (k() > 0) slope[j] = on_movers_[2 * a + i] - in_basis_[k() - 1] * rest_[i];
+            integral[j] += tau * beta_[j] + on_movers_[a + i];
+        }
+    }
+
+    // When the first of the crossing coordinates gets beyond its bounds.
+    double first_event(double low, double high) {
+        follow_crossing();
+        double at_low = std::min(beyond(low), 0.0), at_high = beyond(high);
+        int side = 0;
+        for (Size round = 0; round < set_.max_root; ++round) {
+            double tau = high - at_high * (high - low) / (at_high - at_low);
+            if (!(low < tau && tau < high)) tau = 0.5 * (low + high);
+            const double at = beyond(tau);
+            if (at >= 0) {
+                high = tau, at_high = at, at_low *= side > 0 ? 0.5 : 1.0, side = 1;
+            } else {
+                low = tau, at_low = at, at_high *= side < 0 ? 0.5 : 1.0, side = -1;
+            }
+            if (at == 0 || high - low <= set_.rounding * high) break;
+        }
+        return high;
+    }
+
+    // The sums of exponentials of the crossing coordinates alone: of changes where they move, of integrals where not.
+    void follow_crossing() {
+        sums_.assign(crossing_.size() * k(), 0.0);
+        for (size_t q = 0; q < crossing_.size(); ++q) {
+            const auto found = std::lower_bound(movers_.begin(), movers_.end(), crossing_[q]);
+            const bool moves = found != movers_.end() && *found == crossing_[q];
+            const double* from = moves ? &basis_[found - movers_.begin()] : &images_[crossing_[q]];
+            const Size stride = moves ? Size(movers_.size()) : all_;
+            for (Size c = 0; c < k(); ++c)
+                for (Size i = 0; i < k(); ++i) sums_[q * k() + i] += from[c * stride] * mix_[c * k() + i];
+        }
+    }
+
+    double beyond(double tau) {
+        decays_.resize(2 * k());
+        for (Size i = 0; i < k(); ++i) {
+            const Decay decay(rates_[i], tau);
+            decays_[i] = decay.change, decays_[k() + i] = set_.kappa * decay.past;
+        }
+        double largest = -kInfinity;
+        for (size_t q = 0; q < crossing_.size(); ++q) {
+            const Size j = crossing_[q];
+            const bool moves = std::binary_search(movers_.begin(), movers_.end(), j);
+            const double sum = dot(&sums_[q * k()], decays_.data() + (moves ? 0 : k()), k());
+            const double z = moves ? z_[j] + sum : z_[j] + tau * slope_[j] - sum;
+            largest = std::max(largest, std::max(z - highest_[j], lowest_[j] - z));
+        }
+        return largest;
+    }
+
+    nb::object arguments_;  // whose arrays are in use
+    Lookout lookout_;
+    Settings set_;
+    Size m_ = 0, all_ = 0, stride_ = 0;
+    const double *matrix_ = nullptr, *mean_ = nullptr;
+    bool fit_intercept_ = true, is_event_ = false;
+    std::vector<double> low_, high_;  // between which values a coordinate has no coefficient
+    // At the start of a step.
+    double allowed_ = 0;
+    std::vector<double> z_, slope_, beta_, integral_;
+    std::vector<double> lowest_, highest_;  // between which values a coordinate goes
+    std::vector<Size> movers_, crossing_;
+    std::vector<Column> rows_;  // of the Gram matrix
+    // Its modes.
+    std::vector<double> basis_, images_, diagonal_, off_, rates_, mix_;
+    std::vector<Column> basis_columns_, image_columns_;
+    std::vector<double> knots_, sums_;
+    std::vector<double> rest_, shares_, spare_, in_basis_, decays_, both_, on_movers_;
+};
+
+}  // namespace
+
+void bind_exponential(nb::module_& m, const Kernels* chosen) {
+    kernels = chosen;
+    nb::class_<Exponential>(m, "Exponential", "Squared loss by exponentials, from event to event.")
+        .def(nb::init<nb::dict, nb::dict, nb::dict, nb::callable>(), nb::kw_only(), nb::arg("penalty"), nb::arg("block"),
+             nb::arg("settings"), nb::arg("check"))
+        .def("advance", &Exponential::advance, nb::arg("arrays"), nb::arg("h"), nb::arg("until"), nb::arg("max_knots"));
+}

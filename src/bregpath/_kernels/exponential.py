@@ -1,0 +1,370 @@
+r"""Steps of squared loss by the exponential of the active Gram matrix, each ending on the next event, in NumPy.
+
+Between two events the coordinates A that move (the intercept among them) obey a linear equation. With ``H`` their
+Hessian and ``s_0`` minus the gradient at the start of a step,
+
+.. math:: \beta(\tau) = \beta_0 + \phi(\tau)\, s_0, \quad \phi = (1 - e^{-\kappa\tau H}) H^{-1}, \qquad
+          z_j(\tau) = z_j + \tau s_j - E_{jA} \Phi(\tau)\, s_0, \quad \Phi = \int_0^\tau \phi
+
+for every coordinate j at rest, E being the moments of all. Lanczos' method from ``s_0`` turns this into sums of few
+scalar exponentials: a step needs as many products with E as there are of them, has no stability limit, and ends exactly
+where a coordinate reaches its threshold. Inside a step, knots are set where the cubics between them need them, at the
+cost of no product.
+
+Intercept and columns are one vector: the intercept is a last, unpenalised coordinate ``alpha / kappa``. Nothing that is
+decided here depends on which columns at rest are in the working set, but for the event that ends a step: so a block of
+steps may be cut at the ends of steps only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from bregpath import _interrupts
+from bregpath._kernels.exponential_record import block_of, coordinates
+from bregpath._kernels.inverse_scale_space import thresholds
+from bregpath._kernels.records import Knot, Memory, Steps, System
+from bregpath._kernels.reference import round_down
+from bregpath._typing import Array, BoolArray, IntArray
+from bregpath.penalties import AbstractPenalty
+from bregpath.problem import Problem
+
+__all__ = ["advance", "applies", "begin", "takes_moments"]
+
+MAX_RATIO = 2  # columns over rows, up to which the Gram matrix of any of them pays
+MAX_STIFFNESS = 1e3  # curvature of the loss in the intercept over that in columns
+MAX_MODES = 24  # of Lanczos' method, beyond which a step is shortened
+MAX_INNER = 32  # knots of a step
+MODE_SHARE = 0.02  # of the error of a step that is allowed to modes that are left out
+KNOT_SHARE = 0.25  # of the same, that is allowed to the cubics between its knots
+NEGLIGIBLE = 0.01  # of what is allowed to the cubics: a mode that moves coefficients by less sets no knots
+BREAKDOWN = 1e-14  # of the largest rate: what is left of a direction that is rounding
+TIE = 1e-12  # closer than this to its threshold, relative to it, a coordinate is on it
+LEAST_TRIAL = 0.02  # of t, for the length that is tried
+AFTER_EVENT, AFTER_NONE = 1.5, 2.0  # the next trial over the length of a step that ended at an event, or did not
+LEAST_STEP = 1e-14  # of t
+LEAST_SCALE = 1e-6  # of kappa: coefficients below it are measured by it
+MAX_ROOT = 100  # evaluations to find an event ...
+ROUNDING = 1e-15  # ... to within this share of its time
+SERIES, TERMS = 0.5, 14  # below this argument an exponential without its first terms is a series of so many
+
+
+def takes_moments(problem: Problem, step: float | None) -> bool:
+    """Whether a problem is linear between two events, and the moments of any of its columns worth having.
+
+    The rule does not mention the columns that work: a screened path takes the steps of the unscreened one.
+    """
+    penalty, loss, (n, p) = problem.penalty.kernel(), problem.loss.kernel(), problem.store.shape
+    has_l1 = step is None and penalty is not None and penalty.name == "l1" and not _has_box(problem.penalty)
+    is_squared = loss is not None and loss.name == "gaussian" and problem.store.has_intercepts
+    return has_l1 and is_squared and p <= MAX_RATIO * n and not _is_stiff(problem)
+
+
+def applies(system: System) -> bool:
+    """The same for a system, whose moments must be at hand."""
+    block = system.block.kernel()
+    return block is not None and block.name == "gram" and takes_moments(system.problem, system.step)
+
+
+def _is_stiff(problem: Problem) -> bool:
+    """Whether the intercept is far stiffer than all columns, which are tiny, or far from zero, and taken as they are.
+
+    Then intercept and coefficients all but cancel in the predictor, and to read each of them within its tolerance is
+    not enough.
+    """
+    mean, deviation = (float(np.max(np.abs(x), initial=0.0)) for x in (problem.scan.mean, problem.scan.deviation))
+    return not 1.0 + mean * mean <= MAX_STIFFNESS * deviation * deviation
+
+
+def _has_box(penalty: AbstractPenalty) -> bool:
+    return any(bool(np.any(np.isfinite(limit) & (limit != 0))) for limit in (penalty.lower, penalty.upper))
+
+
+def begin(knot: Knot) -> Memory:
+    """What the method remembers at the first knot of a path: nothing."""
+    return Memory(0.0, np.zeros_like(knot.z), np.zeros_like(knot.alpha))
+
+
+def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps: int, keep_rows: bool) -> Steps:
+    """Steps from ``knot`` until one reaches ``until`` or at least ``max_steps`` knots are there."""
+    moments = _Moments.of(system)
+    start = coordinates(knot, system.problem.kappa)
+    parts, memories, interrupted = [_Stretch.start(knot.t, *start)], [memory], False
+    while parts[-1].t[-1] < until and sum(len(part.t) for part in parts) <= max_steps:
+        try:
+            _interrupts.check()
+            part, memory = _step(system, moments, parts[-1], memory)
+        except KeyboardInterrupt:
+            if len(parts) == 1:
+                raise
+            interrupted = True
+            break
+        parts.append(part)
+        memories.append(memory)
+    cuts = np.cumsum([len(part.t) for part in parts]) - 1
+    t, z, slope, integral = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+
+    def remember(k: int) -> Memory:
+        return memories[int(np.searchsorted(cuts, k))]
+
+    return block_of(system, knot, t, z, slope, integral, cuts, remember, interrupted, keep_rows)
+
+
+class _Stretch(NamedTuple):
+    """The knots of a step: all coordinates, their slopes, and integrals of coefficients since the block began."""
+
+    t: Array  # (k,)
+    z: Array  # (k, m + 1)
+    slope: Array  # (k, m + 1)
+    integral: Array  # (k, m + 1)
+
+    @classmethod
+    def start(cls, t: float, z: Array, slope: Array) -> _Stretch:
+        return cls(np.array([t]), z[None], slope[None], np.zeros((1, len(z))))
+
+
+@dataclass(frozen=True)
+class _Moments:
+    """Second derivatives of squared loss, and thresholds, of the working columns and the intercept."""
+
+    gram: Array
+    mean: Array
+    low: Array  # (m + 1,) between which values a coordinate has no coefficient
+    high: Array
+    fit_intercept: bool
+
+    @classmethod
+    def of(cls, system: System) -> _Moments:
+        """Those of a system, made once."""
+        if "moments" not in system.cache:
+            kernel, fit_intercept = system.block.kernel(), system.problem.fit_intercept
+            assert kernel is not None  # applies() has seen to it
+            gram, mean = kernel.numbers["gram"], kernel.numbers["gram_mean"]
+            edge = 0.0 if fit_intercept else np.inf  # an intercept that is not fitted never moves
+            low, high = (np.append(x, side * edge) for x, side in zip(thresholds(system.penalty), (-1, 1), strict=True))
+            system.cache["moments"] = cls(gram, mean, low, high, fit_intercept)
+        return system.cache["moments"]  # type: ignore[no-any-return]
+
+    def products(self, movers: IntArray) -> tuple[Array, Array]:
+        """Rows of the Gram matrix and the means of coordinates that move."""
+        columns = movers[: len(movers) - self.fit_intercept]
+        return self.gram[columns], np.append(self.mean[columns], 1.0)[: len(movers)]
+
+    def image(self, rows: Array, means: Array, v: Array) -> Array:
+        """The Hessian of all coordinates times a direction of those that move."""
+        u = means @ v
+        return np.append(v[: len(rows)] @ rows + u * self.mean, u * self.fit_intercept)
+
+
+class _Modes(NamedTuple):
+    """Few exponentials instead of the one of a matrix: ``basis' mix[:, i]`` is a direction that decays at ``rates[i]``.
+
+    The directions add up to the slopes at the start of the step.
+    """
+
+    basis: Array  # (k, movers) orthonormal
+    images: Array  # (k, m + 1) the Hessian times them
+    rates: Array  # (k,) kappa times eigenvalues
+    mix: Array  # (k, k)
+    rest: Array  # (movers,) what the Hessian adds to the last of the basis that is outside of all of them
+
+
+class _Bounds(NamedTuple):
+    """Which coordinates move in a step, and between which values each can go until that changes."""
+
+    moves: BoolArray
+    low: Array
+    high: Array
+
+    def excess(self, z: Array) -> Array:
+        """How far coordinates are beyond."""
+        return np.maximum(z - self.high, self.low - z)
+
+    def take(self, some: IntArray) -> _Bounds:
+        return _Bounds(*(x[some] for x in self))
+
+
+def _step(system: System, moments: _Moments, before: _Stretch, memory: Memory) -> tuple[_Stretch, Memory]:
+    """One step to the next event, or as long as the tolerance allows."""
+    kappa, t = system.problem.kappa, float(before.t[-1])
+    z, slope = _as_recorded(before.z[-1], kappa), _as_recorded(before.slope[-1], kappa)
+    z, bounds = _settle(z, slope, moments)
+    coefficients = np.append(system.penalty.primal(z[:-1, None], kappa)[:, 0], kappa * z[-1])
+    largest = float(np.max(np.abs(coefficients[:-1]), initial=0.0))
+    allowed = system.tol * max(largest, LEAST_SCALE * kappa)
+    movers, trial = np.flatnonzero(bounds.moves), round_down(max(memory.h, LEAST_TRIAL * t))
+    modes, length = _lanczos(moments, movers, slope[movers], kappa, trial, MODE_SHARE * allowed)
+    course = _Course(modes, movers, z, slope, kappa)
+    tau = _knot_times(modes, kappa, length, KNOT_SHARE * allowed)
+    path = course.z(tau)
+    broken = np.flatnonzero((bounds.excess(path) > 0).any(axis=1))
+    if len(broken):
+        last = int(broken[0])
+        begin = float(tau[last - 1]) if last else 0.0
+        crossing = np.flatnonzero(bounds.excess(path[last]) > 0)
+        event = max(_first_event(course, bounds, crossing, begin, float(tau[last])), LEAST_STEP * t)
+        tau = np.append(tau[:last], event)
+        path[last] = np.clip(course.z(tau[-1:])[0], bounds.low, bounds.high)
+    integral = before.integral[-1] + tau[:, None] * coefficients + course.integrals(tau)
+    memory = replace(
+        memory,
+        h=float(tau[-1]) * (AFTER_EVENT if len(broken) else AFTER_NONE),
+        gradients=memory.gradients + len(modes.rates),
+        products=memory.products + len(modes.rates) * len(z),
+    )
+    return _Stretch(t + tau, path[: len(tau)], course.slopes(tau), integral), memory
+
+
+def _as_recorded(x: Array, kappa: float) -> Array:
+    """Coordinates as another block would find them: to the last bit, so that it goes on in the very same way."""
+    return np.append(x[:-1], kappa * x[-1:] / kappa)
+
+
+def _settle(z: Array, slope: Array, moments: _Moments) -> tuple[Array, _Bounds]:
+    """Coordinates, of which those that are about on a threshold are put there, and what bounds them from now on."""
+    low, high = moments.low, moments.high
+    for edge in (low, high):
+        z = np.where(np.isfinite(edge) & (np.abs(z - edge) <= TIE * np.abs(edge)), edge, z)
+    above, below = (z > high) | (z == high) & (slope > 0), (z < low) | (z == low) & (slope < 0)
+    is_free = low == high
+    lowest = np.where(is_free | below, -np.inf, np.where(above, high, low))
+    highest = np.where(is_free | above, np.inf, np.where(below, low, high))
+    return z, _Bounds(is_free | above | below, lowest, highest)
+
+
+def _lanczos(
+    moments: _Moments, movers: IntArray, slope: Array, kappa: float, length: float, allowed: float
+) -> tuple[_Modes, float]:
+    """Modes with which coefficients err by no more than ``allowed`` up to some length, and that length."""
+    size = float(np.linalg.norm(slope))
+    if size == 0:
+        nothing = np.zeros((0, len(movers))), np.zeros((0, len(moments.low)))
+        return _Modes(*nothing, np.zeros(0), np.zeros((0, 0)), slope), length
+    rows, means = moments.products(movers)
+    basis, images = slope[None] / size, np.zeros((0, len(moments.low)))
+    matrix = np.zeros((MAX_MODES + 1, MAX_MODES + 1))  # tridiagonal
+    while True:
+        images = np.vstack([images, moments.image(rows, means, basis[-1])])
+        k = len(basis)
+        rest = images[-1, movers]
+        matrix[k - 1, k - 1] = basis[-1] @ rest
+        for _ in range(2):  # the second time for what rounding left
+            rest = rest - (basis @ rest) @ basis
+        left = float(np.linalg.norm(rest))
+        curvatures, axes = np.linalg.eigh(matrix[:k, :k])
+        rates = kappa * np.maximum(curvatures, 0.0)
+        modes = _Modes(basis, images, rates, size * axes * axes[0], rest)
+        if k == len(movers) or left <= BREAKDOWN * curvatures[-1]:
+            return modes._replace(rest=np.zeros(len(movers))), length
+        # A residual of this size drives the error; it has the same sign all along.
+        tail = kappa * left * size * axes[0] * axes[-1]
+        if k == MAX_MODES:
+            while abs(tail @ _phi_integral(rates, length, kappa)) > allowed:
+                length *= 0.5
+        if abs(tail @ _phi_integral(rates, length, kappa)) <= allowed:
+            return modes, length
+        matrix[k - 1, k] = matrix[k, k - 1] = left
+        basis = np.vstack([basis, rest / left])
+
+
+def _knot_times(modes: _Modes, kappa: float, length: float, allowed: float) -> Array:
+    """Times between which a cubic errs by no more than ``allowed``, by the fourth derivatives of exponentials."""
+    speeds = kappa * np.max(np.abs(modes.basis.T @ modes.mix), axis=0, initial=0.0)
+    # What is negligible altogether may be rounding, which must not decide.
+    counts = speeds > NEGLIGIBLE * allowed * modes.rates
+    bend, tau = counts * speeds * modes.rates**3 / 384, 0.0
+    times: list[float] = []
+    while tau < length and len(times) < MAX_INNER:
+        curvature = float(bend @ np.exp(-modes.rates * tau))
+        tau = min(tau + round_down((allowed / curvature) ** 0.25), length) if curvature > 0 else length
+        times.append(tau)
+    return np.array(times)
+
+
+class _Course:
+    """Where everything is at times after the start of a step."""
+
+    def __init__(self, modes: _Modes, movers: IntArray, z: Array, slope: Array, kappa: float) -> None:
+        self.modes, self.movers, self.start, self.slope, self.kappa = modes, movers, z, slope, kappa
+
+    def z(self, tau: Array) -> Array:
+        change, past = self._shares(tau)
+        z = self.start + tau[:, None] * self.slope - past @ self.modes.images
+        z[:, self.movers] = self.start[self.movers] + change @ self.modes.basis / self.kappa
+        return z
+
+    def slopes(self, tau: Array) -> Array:
+        """Exact: the modes do not leave out the rest.
+
+        Where coordinates move, what has decayed must be small, not a small difference: rounding that is left in fast
+        modes would be the first thing that Lanczos' method finds in the next step.
+        """
+        modes, change = self.modes, self._shares(tau)[0]
+        slopes = self.slope - change @ modes.images
+        if len(modes.rates):
+            decayed = np.exp(-modes.rates * tau[:, None]) @ modes.mix.T
+            slopes[:, self.movers] = decayed @ modes.basis - change[:, -1:] * modes.rest
+        return slopes
+
+    def integrals(self, tau: Array) -> Array:
+        """Of the changes of coefficients."""
+        out = np.zeros((len(tau), len(self.start)))
+        out[:, self.movers] = self._shares(tau)[1] @ self.modes.basis
+        return out
+
+    def only(self, some: IntArray) -> _Course:
+        """The same for some coordinates."""
+        inside = np.isin(self.movers, some)
+        modes = self.modes._replace(basis=self.modes.basis[:, inside], images=self.modes.images[:, some])
+        movers = np.searchsorted(some, self.movers[inside])
+        return _Course(modes, movers, self.start[some], self.slope[some], self.kappa)
+
+    def _shares(self, tau: Array) -> tuple[Array, Array]:
+        """Of the basis, in the change of coefficients and in its integral."""
+        rates, mix, tau = self.modes.rates, self.modes.mix, tau[:, None]
+        return _phi(rates, tau, self.kappa) @ mix.T, _phi_integral(rates, tau, self.kappa) @ mix.T
+
+
+def _first_event(course: _Course, bounds: _Bounds, crossing: IntArray, low: float, high: float) -> float:
+    """When the first of some coordinates that are beyond their bounds at ``high``, and not at ``low``, gets there.
+
+    False position, in which an end that stays counts half (Illinois).
+    """
+    course, bounds = course.only(crossing), bounds.take(crossing)
+
+    def beyond(tau: float) -> float:
+        return float(np.max(bounds.excess(course.z(np.array([tau]))[0])))
+
+    at_low, at_high, side = min(beyond(low), 0.0), beyond(high), 0
+    for _ in range(MAX_ROOT):
+        tau = high - at_high * (high - low) / (at_high - at_low)
+        if not low < tau < high:
+            tau = 0.5 * (low + high)
+        at = beyond(tau)
+        if at >= 0:
+            high, at_high, at_low, side = tau, at, at_low * (0.5 if side > 0 else 1.0), 1
+        else:
+            low, at_low, at_high, side = tau, at, at_high * (0.5 if side < 0 else 1.0), -1
+        if at == 0 or high - low <= ROUNDING * high:
+            break
+    return high
+
+
+def _phi(rates: Array, tau: Array | float, kappa: float) -> Array:
+    """``kappa`` times the integral of ``exp(-rate tau)``."""
+    x = rates * tau
+    return kappa * tau * np.where(x > 0, -np.expm1(-x) / np.where(x > 0, x, 1.0), 1.0)
+
+
+def _phi_integral(rates: Array, tau: Array | float, kappa: float) -> Array:
+    """The integral of `_phi`."""
+    x = rates * tau
+    series = np.ones_like(x)
+    small = np.minimum(x, SERIES)
+    for k in range(TERMS, 2, -1):
+        series = 1.0 - series * small / k
+    large = np.maximum(x, SERIES)
+    return kappa * tau * tau * np.where(x < SERIES, 0.5 * series, (large + np.expm1(-large)) / large**2)

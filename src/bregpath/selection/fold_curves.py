@@ -1,0 +1,196 @@
+"""Folds that advance together, and the curves of their scores so far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from bregpath._typing import Array, IntArray
+from bregpath.run import Track
+from bregpath.selection.curves import aggregate, choose, clear_turn, paired_turn
+from bregpath.selection.result import ScoreCurve, Selection
+from bregpath.selection.scores import Scorer
+from bregpath.study import AbstractStudy
+
+__all__ = ["FoldCurves", "FoldTrack", "Looks"]
+
+
+@dataclass(frozen=True)
+class Looks:
+    """When curves are looked at, as numbers of times, and what ends them.
+
+    ``patience`` is None where the whole clock is run, whatever the curves do. Curves ``of_several`` kappas end sooner:
+    a turn is told by the differences within folds, and nobody waits for a path on all rows.
+    """
+
+    first: int
+    stretch: int
+    patience: int | None
+    of_several: bool = False
+
+
+@dataclass(eq=False)
+class FoldTrack:
+    """The path on the training rows of a fold, and the scores of the rows held out, so far."""
+
+    study: AbstractStudy
+    track: Track
+    train: IntArray
+    test: IntArray
+    scorers: tuple[Scorer, ...]
+    clock: Array
+    scores: Array = field(default_factory=lambda: np.zeros((0, 0)))  # (measures, times)
+    etas: list[Any] = field(default_factory=list)
+
+    def reach(self, until: float) -> None:
+        self.track.reach(until)
+        times = self.clock[self.scores.shape[1] : np.searchsorted(self.clock, until, side="right")]
+        held = self.study.held_out(self.track, self.test, times)
+        scores = np.array([scorer.score(held) for scorer in self.scorers])
+        self.scores = np.append(self.scores, scores, axis=1) if self.etas else scores
+        self.etas.append(held.eta)
+
+    def train_scores(self, k: int, times: Array) -> Array:
+        """Scores of the training rows by one of the measures."""
+        return self.scorers[k].score(self.study.held_out(self.track, self.train, times))
+
+    def end(self, until: Array) -> Any:
+        """The path up to there; neither it nor the fold keeps data of its own."""
+        path = self.study.report(replace(self.track.path(until), _continue=None), self.track)
+        self.track.release()
+        self.etas.clear()
+        return path
+
+
+@dataclass(eq=False)
+class FoldCurves:
+    """All folds of one study on the clock of the path on all rows, which may advance with them or follow later."""
+
+    study: AbstractStudy
+    whole: Track
+    clock: Array
+    folds: list[FoldTrack]
+    looks: Looks
+    turn: int | None = None
+    is_over: bool = False
+    is_given_up: bool = False  # because other kappas are ahead
+
+    def __post_init__(self) -> None:
+        self.next_look = len(self.clock) if self.looks.patience is None else self.looks.first
+        self.weights = np.array([self.study.w[fold.test].sum() for fold in self.folds])
+
+    @property
+    def done(self) -> int:
+        """How many times have been scored."""
+        return self.folds[0].scores.shape[1]
+
+    def is_due(self, tick: float) -> bool:
+        """Whether the folds advance at a tick of the clock, which counts its times."""
+        return not self.is_over and (tick >= self.next_look or tick >= len(self.clock))
+
+    def scores(self, k: int) -> Array:
+        """Of one of the measures, in each fold."""
+        return np.stack([fold.scores[k] for fold in self.folds])
+
+    def look(self) -> None:
+        """See whether all curves have turned, or there is no more to come; else when to look again."""
+        total, patience = len(self.clock), self.looks.patience
+        if self.looks.of_several:
+            ended = all(fold.track.record.result is not None for fold in self.folds)
+        else:
+            ended = self.whole.record.end < self.clock[self.done - 1] * self.whole.unit
+        if patience is None or ended or self.done == total:
+            self.is_over = True
+        if patience is None or ended:
+            return
+        turns, more = [], 1
+        for k, scorer in enumerate(self.folds[0].scorers):
+            turn, run = self._turn(self.scores(k), scorer, patience)
+            turns.append(turn)
+            if turn is None:
+                more = max(more, patience - run if run else max(patience, self.looks.stretch))
+        self.next_look = self.done + more
+        self.turn = None if None in turns else max(turn for turn in turns if turn is not None)
+        self.is_over = self.is_over or self.turn is not None
+
+    def _turn(self, scores: Array, scorer: Scorer, patience: int) -> tuple[int | None, int]:
+        larger = scorer.larger_is_better
+        if self.looks.of_several:
+            return paired_turn(scores, self.weights, patience, larger_is_better=larger)
+        return clear_turn(
+            *aggregate(scores, self.weights), patience, larger_is_better=larger, smooth=scorer.is_smooth
+        )
+
+    def select(self, traced: int, se_rule: str) -> Selection:
+        """The result: the curves up to where they turned, or where the path of all rows ended by itself.
+
+        ``traced`` of the times are those to which that path was traced beforehand.
+        """
+        study, folds, done = self.study, self.folds, self.done
+        path = study.report(self.whole.path(self.clock[: max(traced, done)]), self.whole)
+        n_times = self.n_times
+        ended = path.t[-1] < self.clock[n_times - 1]
+        if ended:
+            n_times = int(np.searchsorted(self.clock, path.t[-1]))
+        times, scores = self.clock[:n_times], self.measured(se_rule, n_times)
+        out_of_fold = _gather(folds, n_times, len(study.w))
+        fold_paths = tuple(fold.end(self.clock[done - 1 : done]) for fold in folds)
+
+        def train(measure: str) -> Array:
+            return np.stack([fold.train_scores(list(scores).index(measure), times) for fold in folds])
+
+        first = scores[folds[0].scorers[0].name]
+        return Selection(
+            rule=f"{len(folds)}-fold cross-validation",
+            t=first.t_min,
+            curves={"df": study.sizes(path)[:n_times]},
+            fold_weights=self.weights,
+            out_of_fold=out_of_fold,
+            path=path,
+            folds=tuple((fold.train, fold.test) for fold in folds),
+            fold_paths=fold_paths,
+            scores=scores,
+            stopped_early=self.turn is not None and not ended and n_times < len(self.clock),
+            _train=train,
+            **vars(first),
+        )
+
+    @property
+    def n_times(self) -> int:
+        """Of the curves: as far as they have been scored, or to where they have turned."""
+        return self.done if self.turn is None else self.turn + 1
+
+    def measured(self, se_rule: str, n_times: int | None = None) -> dict[str, ScoreCurve]:
+        """The curves of all measures by name, at the first times."""
+        n_times = self.n_times if n_times is None else n_times
+        return {
+            scorer.name: _curve(scorer, self.clock[:n_times], self.scores(k)[:, :n_times], self.weights, se_rule)
+            for k, scorer in enumerate(self.folds[0].scorers)
+        }
+
+
+def _curve(scorer: Scorer, times: Array, scores: Array, weights: Array, se_rule: str) -> ScoreCurve:
+    mean, se = aggregate(scores, weights)
+    if not np.isfinite(mean).any():
+        raise ValueError(
+            f"`scoring`: {scorer.name!r} is not finite at any time (fold 0 begins with {scores[0, 0]}); "
+            "it must be a number for every fold."
+        )
+    folds = (scores, weights) if se_rule == "paired" else None
+    best, sparse = choose(times, mean, se, larger_is_better=scorer.larger_is_better, folds=folds)
+    t_min, t_1se = float(times[best]), float(times[sparse])
+    return ScoreCurve(scorer.name, scorer.larger_is_better, t_min, t_1se, times, mean, se, scores)
+
+
+def _gather(folds: list[FoldTrack], n_times: int, n: int) -> Array | None:
+    """Held-out predictors in the order of the rows; the mean where a row was held out more than once."""
+    if folds[0].etas[0] is None:
+        return None
+    out, count = np.zeros((n_times, n, *folds[0].etas[0].shape[2:])), np.zeros(n)
+    for fold in folds:
+        out[:, fold.test] += np.concatenate(fold.etas)[:n_times]
+        count[fold.test] += 1
+    count[count == 0] = np.nan
+    return out / (count if out.ndim == 2 else count[:, None])

@@ -1,0 +1,158 @@
+"""The second knob: several kappas on one clock, which of them go on, and which one is chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bregpath import _validation
+from bregpath._typing import Array
+from bregpath.flow.integrate import Advances
+from bregpath.selection.curves import aggregate, paired_error
+from bregpath.selection.fold_curves import FoldCurves
+from bregpath.selection.result import ScoreCurve, Selection
+
+__all__ = [
+    "CV_RULES",
+    "KAPPAS",
+    "Entrant",
+    "Race",
+    "check_kappas",
+    "check_stop_of_kappas",
+    "choose_kappas",
+    "chosen_by",
+    "window",
+]
+
+CV_RULES = ("cv", "cv-1se", "cv-sparse")  # how estimators ask for a point of a cross-validation
+KAPPAS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)  # of kappa="cv"
+# From this kappa on, the window of a path does not depend on it. Below, coefficients grow the slower the smaller kappa
+# is, and the window is longer in proportion.
+UNDAMPED = 10.0
+STRETCH = 10  # times, at least, over which the gain of a kappa is taken
+
+
+def check_kappas(kappa: Any) -> tuple[float, ...] | None:
+    """The kappas to choose from: those of "cv", or a list; None where there is nothing to choose.
+
+    Examples
+    --------
+    >>> check_kappas(10.0), check_kappas([1, 10]), len(check_kappas("cv"))
+    (None, (1.0, 10.0), 6)
+    """
+    if isinstance(kappa, str):
+        if kappa != "cv":
+            raise ValueError(f'`kappa` must be a number, a list of numbers, or "cv", found {kappa!r}.')
+        return KAPPAS
+    if np.ndim(kappa) == 0:
+        return None  # a single number, which is checked where it is used
+    values = [_validation.check_number("kappa", value) for value in np.asarray(kappa, dtype=object).ravel().tolist()]
+    if not values:
+        raise ValueError('`kappa` is an empty list; name the values to choose from, or pass "cv".')
+    if np.ndim(kappa) > 1 or (np.diff(values) <= 0).any():
+        raise ValueError(f"`kappa` must be a list of numbers that increase strictly, found {kappa!r}; sort it.")
+    return tuple(values)
+
+
+def check_stop_of_kappas(stop: Any, several: bool) -> None:
+    """What an estimator chooses by must be able to choose a kappa, if there are several, and only then a sparse one."""
+    if several and not (isinstance(stop, str) and stop in (*CV_RULES, "mdc")):
+        raise ValueError(
+            f'Several values of `kappa` are chosen from by cross-validation: use `stop`="cv" or "cv-sparse", or one '
+            f"kappa; found stop={stop!r}."
+        )
+    if stop == "cv-sparse" and not several:
+        raise ValueError('`stop`="cv-sparse" chooses among several values of `kappa`; pass kappa="cv" or a list.')
+
+
+def chosen_by(selection: Selection, rule: str) -> Selection:
+    """The point of a cross-validation that one of `CV_RULES` means."""
+    if rule == "cv-sparse":
+        return selection.sparse()
+    return selection.one_se() if rule == "cv-1se" else selection
+
+
+def window(t_ratio: float, kappa: float) -> float:
+    """How far a path of this kappa is followed, as a multiple of t0."""
+    return t_ratio * max(1.0, UNDAMPED / kappa)
+
+
+@dataclass(frozen=True, eq=False)
+class Entrant:
+    """A track of one kappa; ticks count times, which are those of its own window."""
+
+    track: Advances
+    curves: FoldCurves
+
+    def reach(self, tick: float) -> None:
+        if self.curves.is_due(tick):
+            clock = self.curves.clock
+            self.track.reach(float(clock[min(int(tick), len(clock)) - 1]))
+
+
+@dataclass(eq=False)
+class Race:
+    """Folds of all kappas that advance together, each until its curve has turned or it has fallen too far behind.
+
+    A kappa is given up once its best score so far is worse than that of another by more than a standard error, of the
+    other score and of their difference within folds, so that it would not be the sparse choice either, and by more than
+    twice of what it has gained during the last stretch: two more of the kind would not bring it back.
+    """
+
+    curves: Sequence[FoldCurves]
+    report: Callable[[float], None]
+
+    def ticks(self) -> Iterator[float]:
+        """Numbers of times at which somebody is looked at; which, is decided as curves grow."""
+        most = max(len(one.clock) for one in self.curves)
+        return (float(tick) for tick in range(1, most + 1) if any(one.is_due(tick) for one in self.curves))
+
+    def is_over(self, tick: float) -> bool:
+        """Look at those that have advanced, and give up who is hopeless."""
+        looked = [one for one in self.curves if one.is_due(tick)]
+        for one in looked:
+            one.look()
+        clock = max((one.clock for one in self.curves), key=len)
+        self.report(float(clock[int(tick) - 1]))
+        if len(self.curves) > 1 and all(one.looks.patience is not None for one in self.curves):
+            for one in looked:
+                one.is_given_up = not one.is_over and self._is_hopeless(one)
+                one.is_over = one.is_over or one.is_given_up
+        return all(one.is_over for one in self.curves)
+
+    def _is_hopeless(self, one: FoldCurves) -> bool:
+        """By all of the measures."""
+        return all(self._is_behind(one, k) for k in range(len(one.folds[0].scorers)))
+
+    def _is_behind(self, one: FoldCurves, k: int) -> bool:
+        sign = -1.0 if one.folds[0].scorers[k].larger_is_better else 1.0
+        mine = sign * one.scores(k)
+        others = [sign * other.scores(k) for other in self.curves if other.done]
+        ahead, there = min((_best(scores, one.weights) for scores in others), key=lambda best: best[0])
+        best, place = _best(mine, one.weights)
+        before, _ = _best(mine[:, : max(1, one.done - max(one.looks.stretch, STRETCH))], one.weights)
+        of_difference = paired_error(place[:, None], there[:, None], one.weights)[0]
+        of_score = aggregate(there[:, None], one.weights)[1][0]
+        return bool(best - ahead > max(of_difference, of_score, 2 * (before - best)))
+
+
+def _best(scores: Array, weights: Array) -> tuple[float, Array]:
+    """The lowest mean, and the scores of the folds there."""
+    mean = aggregate(scores, weights)[0]
+    mean = np.where(np.isfinite(mean), mean, np.inf)
+    i = int(np.argmin(mean))
+    return float(mean[i]), scores[:, i]
+
+
+def choose_kappas(curves: Mapping[float, ScoreCurve], weights: Array) -> tuple[float, float]:
+    """The kappa of the best score of all, and the largest one whose best score is within one standard error of it."""
+    sign = -1.0 if next(iter(curves.values())).larger_is_better else 1.0
+    bests = {kappa: _best(sign * curve.fold_scores, weights) for kappa, curve in curves.items()}
+    lowest = min(best for best, _ in bests.values())
+    chosen = max(kappa for kappa, (best, _) in bests.items() if best <= lowest + 1e-12 * abs(lowest))
+    error = float(aggregate(bests[chosen][1][:, None], weights)[1][0])
+    limit = bests[chosen][0] + (error if np.isfinite(error) else 0.0)
+    return chosen, max(kappa for kappa, (best, _) in bests.items() if best <= limit)

@@ -1,0 +1,150 @@
+"""Squared loss by exponentials: exact where the path is known, on either kernel, and independent of who looks when."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import bregpath
+from bregpath import _kernels
+from bregpath._kernels import exponential
+from bregpath.flow.gram import GramBlock
+from tests.helpers import assert_same_path, make_data
+
+KERNELS = ["reference", *(["compiled"] if _kernels.has_compiled() else [])]
+
+
+@pytest.fixture(params=KERNELS)
+def kernels(request, monkeypatch):
+    if request.param == "reference":
+        monkeypatch.setattr(_kernels, "_compiled", None)
+    return request.param
+
+
+def orthogonal(n: int = 64, p: int = 6) -> tuple[np.ndarray, np.ndarray]:
+    """Centred orthogonal columns of unequal lengths, and a response that they explain in part."""
+    rng = np.random.default_rng(5)
+    Q = np.linalg.qr(np.column_stack([np.ones(n), rng.standard_normal((n, p))]))[0][:, 1:]
+    X = Q * np.sqrt(n) * np.geomspace(0.5, 3.0, p)
+    return X, 2.0 + X @ (rng.choice([-1.0, 1.0], p) / np.arange(1, p + 1)) + rng.standard_normal(n)
+
+
+@pytest.mark.usefixtures("kernels")
+@pytest.mark.parametrize("tol", [1e-2, 1e-4, 1e-6])
+def test_orthogonal_columns_move_by_one_exponential_each(tol):
+    X, y = orthogonal()
+    path = bregpath.trace_path(X, y, kappa=3.0, tol=tol, standardize=False, saturation=None)
+    size, slope = np.mean(X**2, axis=0), X.T @ (y - y.mean()) / len(y)
+    assert_allclose(path.entry_times, 1 / np.abs(slope), rtol=1e-12)
+    wait = np.maximum(path.t[:, None] - 1 / np.abs(slope), 0.0)
+    exact = -np.expm1(-3.0 * size * wait) * slope / size
+    assert_allclose(path.coef, exact, rtol=0, atol=tol * np.abs(exact).max())
+    assert_allclose(path.intercept, y.mean(), rtol=1e-12)
+
+
+@pytest.mark.usefixtures("kernels")
+@pytest.mark.parametrize("options", [{}, {"fit_intercept": False}, {"standardize": False}], ids=str)
+def test_errors_stay_within_tolerance(options):
+    excess = []
+    for seed in range(8):
+        X, y = make_data("gaussian", n=50, p=20, correlation=0.8, seed=seed)
+        rough, fine = (bregpath.trace_path(X, y, tol=tol, **options) for tol in (1e-2, 1e-5))
+        excess.append(np.abs(rough.coef - fine.coef).max() / np.abs(fine.coef).max() / 1e-2)
+    assert max(excess) < 1.0
+
+
+def test_takes_far_fewer_products_than_stages(monkeypatch):
+    X, y = make_data("gaussian", n=200, p=60, correlation=0.8)
+    few = bregpath.trace_path(X, y).stats
+    monkeypatch.setattr(GramBlock, "pays", staticmethod(lambda *_: False))
+    monkeypatch.setattr(GramBlock, "pays_whole", staticmethod(lambda *_: False))
+    many = bregpath.trace_path(X, y).stats
+    assert few.gradients < many.gradients / 2
+    assert few.steps < many.steps
+
+
+LIMITS = {
+    "free": {"penalty_factor": np.r_[0.0, 0.0, np.ones(10)]},
+    "excluded": {"penalty_factor": np.r_[np.inf, 0.3, np.ones(10)]},
+    "signs": {"lower": 0.0},
+    "a free column of one sign": {"penalty_factor": np.r_[0.0, np.ones(11)], "lower": np.r_[0.0, np.full(11, -np.inf)]},
+    "box": {"upper": 0.4},
+    "no intercept": {"fit_intercept": False},
+    "offset": {"offset": np.linspace(-1, 1, 60)},
+}
+
+
+@pytest.mark.skipif(not _kernels.has_compiled(), reason="built without the compiled core")
+@pytest.mark.parametrize("name", LIMITS)
+@pytest.mark.parametrize("standardize", [True, False])
+def test_kernels_agree(name, standardize, monkeypatch):
+    X, y = make_data("gaussian", p=12)
+    X[:, 0] *= np.sign((X[:, 0] - X[:, 0].mean()) @ y)  # a free column of one sign has that sign at the start
+    options = dict(LIMITS[name], standardize=standardize, t_ratio=200.0)
+    compiled = bregpath.trace_path(X, y, **options)
+    monkeypatch.setattr(_kernels, "_compiled", None)
+    reference = bregpath.trace_path(X, y, **options)
+    if standardize:
+        assert_same_path(compiled, reference, rtol=1e-9)
+    # Modes that are left out are a share of `tol`, and where columns are taken as they are rounding has a say in which.
+    assert_allclose(compiled.coef, reference.coef, rtol=0, atol=1e-6 * np.abs(reference.coef).max())
+    assert_allclose(compiled.deviance, reference.deviance, rtol=1e-6)
+    assert_allclose(compiled.entry_times, reference.entry_times, rtol=1e-6)
+
+
+@pytest.mark.usefixtures("kernels")
+def test_columns_that_enter_together_share():
+    X, y = make_data("gaussian", p=6)
+    single = bregpath.trace_path(X, y, kappa=10.0)
+    double = bregpath.trace_path(np.column_stack([X, -X]), y, kappa=5.0)
+    assert_allclose(double.coef[:, :6], -double.coef[:, 6:], rtol=0, atol=1e-9 * np.abs(single.coef).max())
+    assert_allclose(2 * double.coef[:, :6], single.coef, rtol=0, atol=0.01 * np.abs(single.coef).max())
+
+
+@pytest.mark.usefixtures("kernels")
+def test_no_moving_column_without_slope():
+    """Where nothing is left to explain, time goes on and nothing else does."""
+    X = orthogonal()[0]
+    path = bregpath.trace_path(X, X[:, 0] - X[:, 3], standardize=False, saturation=None, t_ratio=1e6)
+    assert path.result is bregpath.Result.COMPLETED
+    assert_allclose(path.coef[-1], [1, 0, 0, -1, 0, 0], atol=1e-9)
+
+
+@pytest.mark.usefixtures("kernels")
+def test_screened_equals_unscreened(request):
+    data = [make_data("gaussian", n=40, p=120, correlation=0.6, seed=seed) for seed in range(6)]
+    whole = [bregpath.trace_path(*one, screening=False) for one in data]
+    request.getfixturevalue("always_screen")
+    for one, expected in zip(data, whole, strict=True):
+        screened = bregpath.trace_path(*one)
+        assert screened.stats.refreshes > 0
+        assert_same_path(screened, expected, rtol=1e-9)
+
+
+def test_a_block_is_cut_between_steps_only():
+    cuts = np.array([0, 5, 6, 20])
+    steps = object.__new__(_kernels.Steps)
+    object.__setattr__(steps, "cuts", cuts)
+    assert [steps.cut(n) for n in (0, 4, 5, 6, 19, 20)] == [0, 0, 5, 6, 6, 20]
+
+
+@pytest.mark.usefixtures("kernels")
+def test_every_step_is_whole():
+    """Where a path is asked to end changes nothing before: it ends with a whole step."""
+    X, y = make_data("gaussian", p=12)
+    at_once = bregpath.trace_path(X, y, t_ratio=60.0)
+    for ratio in (1.5, 7.0, 30.0):
+        extended = bregpath.trace_path(X, y, t_ratio=ratio).extend(at_once.t[-1])
+        coef = np.array([extended.at(t).coef for t in at_once.t])
+        assert_allclose(coef, at_once.coef, rtol=0, atol=1e-12 * np.abs(at_once.coef).max())
+
+
+@pytest.mark.parametrize("x", [0.0, 1e-12, 1e-3, 0.4999, 0.5, 3.0, 700.0])
+def test_integrals_of_exponentials(x):
+    """Of exp(-x s) over [0, 1], and of its integral, by quadrature on a thousand parts."""
+    nodes, weights = np.polynomial.legendre.leggauss(8)
+    s, w = (np.arange(1000)[:, None] + (nodes + 1) / 2).ravel() / 1000, np.tile(weights / 2000, 1000)
+    once, twice = float(w @ np.exp(-x * s)), float(w @ ((1 - s) * np.exp(-x * s)))
+    assert_allclose(exponential._phi(np.array([x]), 1.0, 1.0), once, rtol=1e-13)
+    assert_allclose(exponential._phi_integral(np.array([x]), 1.0, 1.0), twice, rtol=1e-13)
