@@ -14,7 +14,7 @@ from bregpath.graphs.data import RARE, StateCoder, add_absent_states, count_stat
 from tests.graphs.cases import DISCRETE, data_of, graph_of, ising_data, potts_data
 
 SMALL = {"n_times": 6, "t_ratio": 10.0, "cv": 3, "n_subsamples": 3}
-RULES = ["ebic", "cv", "cv-1se", "mdc", "stars", 2.0]
+RULES = ["ebic", "cv", "cv-1se", "mdc", "stars", "stable", 2.0]
 ONE_LABEL = "`X` has one label only in column"
 
 

@@ -25,7 +25,7 @@ def with_entry(X, value, dtype=None):
 def test_missing_values(case, value):
     X = with_entry(data_of(case), value, float if value is not None else object)
     with pytest.raises(ValueError, match=r"`X` has 1 missing value\(s\) in column 1 \(first: row 3\)"):
-        graph_of(case).fit(X)
+        graph_of(case, missing="refuse").fit(X)
 
 
 @pytest.mark.parametrize("case", ONE_OF_EACH)
@@ -35,7 +35,7 @@ def test_missing_values_of_frames(case):
     frame = pl.DataFrame({f"n{j}": X[:, j] for j in range(X.shape[1])})
     frame = frame.with_columns(pl.when(pl.int_range(pl.len()) == 3).then(None).otherwise(pl.col("n1")).alias("n1"))
     with pytest.raises(ValueError, match=r"`X` has 1 missing value\(s\) in column 'n1' \(first: row 3\)"):
-        graph_of(case).fit(frame)
+        graph_of(case, missing="refuse").fit(frame)
     graph = graph_of(case).fit(X)
     with pytest.raises(ValueError, match="`X` has 1 missing value"):
         graph.score(frame)
@@ -123,6 +123,8 @@ def test_wrong_weights(case, weights):
         ({"random_state": -3, "stop": "stars"}, ValueError),
         ({"stars_beta": 0.0, "stop": "stars"}, ValueError),
         ({"n_subsamples": 1, "stop": "stars"}, ValueError),
+        ({"n_subsamples": 0, "stop": "stable"}, ValueError),
+        ({"stable_threshold": 0.5, "stop": "stable"}, ValueError),
         ({"n_jobs": 0, "stop": "cv"}, ValueError),
     ],
 )
@@ -194,7 +196,7 @@ def test_what_a_covariance_cannot_tell():
     S = np.cov(gaussian_data().T)
     with pytest.raises(ValueError, match="`stop`='ebic' needs the number of rows .*n_samples"):
         from_covariance(n_samples=None).fit(S)
-    for rule in ("cv", "cv-1se", "stars"):
+    for rule in ("cv", "cv-1se", "stars", "stable"):
         with pytest.raises(ValueError, match="`stop`=.* needs rows"):
             from_covariance(stop=rule).fit(S)
     with pytest.raises(ValueError, match="`sample_weight` needs rows"):

@@ -10,7 +10,7 @@ import pytest
 
 from tests.graphs.cases import CASES, ONE_OF_EACH, graph_of
 
-RULES = ["ebic", "bic", "cv", "cv-1se", "mdc", "stars", 1.5, 40.0]
+RULES = ["ebic", "bic", "cv", "cv-1se", "mdc", "stars", "stable", 1.5, 40.0]
 FEW = {"n_times": 5, "t_ratio": 8.0, "cv": 2, "n_subsamples": 2}
 
 

@@ -51,6 +51,7 @@ CALLS = {
     "ising cv": lambda: fit_graph("ising-composite", stop="cv"),
     "ising mdc": lambda: fit_graph("ising-composite", stop="mdc"),
     "ising stars": lambda: fit_graph("ising-composite", stop="stars", n_subsamples=4),
+    "ising stable": lambda: fit_graph("ising-composite", stop="stable", n_subsamples=4),
     "potts cv": lambda: fit_graph("potts", stop="cv"),
     "gaussian graph cv": lambda: fit_graph("gaussian-likelihood", stop="cv"),
 }

@@ -38,6 +38,7 @@ CALLS = {
     "graph cross-validation": (lambda: graph("cv", cv=5), 5),
     "graph mdc": (lambda: graph("mdc", cv=3), 3),
     "stars": (lambda: graph("stars", n_subsamples=4), 4),
+    "stable": (lambda: graph("stable", n_subsamples=4), 4),
 }
 
 

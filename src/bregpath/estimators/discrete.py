@@ -6,11 +6,14 @@ import warnings
 from dataclasses import dataclass
 from typing import Any
 
-from bregpath._typing import Array
+import numpy as np
+
+from bregpath._typing import Array, BoolArray
 from bregpath.estimators.graph import AbstractGraph
 from bregpath.graphs.check import ModelCheck, check_codes
 from bregpath.graphs.data import StateCoder
 from bregpath.graphs.layouts import AbstractLayout, StateLayout
+from bregpath.graphs.missing import draw_from_margins
 
 __all__ = ["DiscreteGraph"]
 
@@ -54,8 +57,12 @@ class DiscreteGraph(AbstractGraph):
         model = self.model(t)
         return check_codes(model, self._encode(X), **options)
 
-    def _checked(self, layout: StateLayout, rows: Array, w: Array) -> tuple[AbstractLayout, Array, Array]:
-        """Say which nodes cannot have edges; refuse a table of nothing else."""
+    def _checked(
+        self, layout: StateLayout, codes: Array, w: Array, rng: np.random.Generator
+    ) -> tuple[AbstractLayout, Array, Array, BoolArray]:
+        """Fill gaps from their columns; say which nodes cannot have edges; refuse a table of nothing else."""
+        missing = codes < 0
+        rows = draw_from_margins(codes, missing, rng)
         varies = layout.varies(rows, w)
         if not varies.any():
             raise ValueError("`X` has one label only in every column; there is nothing to learn from it.")
@@ -69,4 +76,4 @@ class DiscreteGraph(AbstractGraph):
                 stacklevel=5,  # the caller of fit
             )
         self.levels_ = list(layout.levels)
-        return layout, rows, w
+        return layout, rows, w, missing

@@ -11,10 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from bregpath import _validation
-from bregpath._typing import Array
+from bregpath._typing import Array, BoolArray
 from bregpath.estimators.graph import AbstractGraph
 from bregpath.graphs.data import check_nodes, covariance, read_numbers
 from bregpath.graphs.layouts import AbstractLayout, GaussianLayout
+from bregpath.graphs.missing import draw_from_margins
+from bregpath.graphs.normal_scores import NormalScores
 from bregpath.selection.checks import check_choice
 from bregpath.selection.kappas import CV_RULES
 
@@ -41,9 +43,13 @@ class GaussianGraph(AbstractGraph):
         What `fit` is given: rows, or a covariance matrix.
     n_samples : int, optional
         Rows behind a covariance matrix; the information criteria need it.
-    stop, gamma, cv, mask, edge_weights, kappa, flow, step, tol, t, t_ratio, n_times, max_sparsity, screening
+    transform : {None, "rank"}, default None
+        "rank" replaces every column by its normal scores, so that only the order of its values counts: for columns that
+        are skewed or have outliers (nonparanormal graphs). Then `precision_`, `covariance_`, `fields_`, samples and
+        scores are those of the normal scores.
+    stop, gamma, cv, missing, mask, edge_weights, kappa, flow, step, tol, t, t_ratio, n_times, max_sparsity, screening
         See `AbstractGraph`; gamma is 0.5 by default. From a covariance only "ebic", "bic" and times are possible.
-    stars_beta, n_subsamples, n_jobs, random_state, progress
+    stable_threshold, stars_beta, n_subsamples, n_jobs, random_state, progress
         See `AbstractGraph`.
 
     Attributes
@@ -67,7 +73,7 @@ class GaussianGraph(AbstractGraph):
     """
 
     _losses = GaussianLayout.choices["loss"]
-    _rules = ("ebic", "bic", *CV_RULES, "stars")
+    _rules = ("ebic", "bic", *CV_RULES, "stars", "stable")
 
     saturation = None
 
@@ -75,37 +81,47 @@ class GaussianGraph(AbstractGraph):
     _: KW_ONLY
     input: str = "data"
     n_samples: int | None = None
+    transform: str | None = None
     gamma: float = 0.5
 
     def _limits(self, p: int) -> AbstractContextManager[Any]:
         # Threads of BLAS wait for each other longer than small matrices take.
         return threadpool_limits(None if p >= MANY_NODES else 1, user_api="blas")
 
-    def _read(self, X: Any, w: Any) -> tuple[AbstractLayout, Array, Array]:
+    def _read(self, X: Any, w: Any, rng: np.random.Generator) -> tuple[AbstractLayout, Array, Array, BoolArray]:
         check_choice("input", self.input, ("data", "covariance"))
-        values, names = read_numbers(X, least_rows=2)
+        check_choice("transform", self.transform, (None, "rank"))
+        values, names = read_numbers(X, least_rows=2, gaps=self._takes_gaps and self.input == "data")
         names = names or tuple(f"x{j}" for j in range(values.shape[1]))
         if self.input == "covariance":
             return self._from_covariance(values, names, w)
-        weights = _validation.check_counts(w, len(values))
+        weights, missing = _validation.check_counts(w, len(values)), np.isnan(values)
+        self._normal_scores = NormalScores.learn(values, weights) if self.transform == "rank" else None
+        values = self._transformed(values)
+        values = draw_from_margins(values, missing, rng)
         _check_squares(values, names)
         mean = weights @ values / weights.sum()
         scale = np.sqrt(np.diagonal(covariance(values, weights, mean)))
         constant = np.flatnonzero(scale <= 1e-13 * np.abs(mean))
         if len(constant):
             raise ValueError(f"`X` is constant in column {names[constant[0]]!r}; drop it.")
-        return GaussianLayout(names, scale, mean, self.loss), values, weights
+        return GaussianLayout(names, scale, mean, self.loss), values, weights, missing
 
-    def _from_covariance(self, S: Array, names: tuple[str, ...], w: Any) -> tuple[AbstractLayout, Array, Array]:
+    def _from_covariance(
+        self, S: Array, names: tuple[str, ...], w: Any
+    ) -> tuple[AbstractLayout, Array, Array, BoolArray]:
         if S.shape[0] != S.shape[1] or not np.allclose(S, S.T, rtol=1e-8, atol=1e-12):
             raise ValueError(
                 f'`X` must be a symmetric covariance matrix with input="covariance", found shape {S.shape}.'
             )
         if (np.diagonal(S) <= 0).any() or np.linalg.eigvalsh(S)[0] < -1e-8 * np.trace(S):
             raise ValueError("`X` is not a covariance matrix: it has a negative eigenvalue, or a variance of zero.")
+        if self.transform is not None:
+            raise ValueError('`transform` needs rows; with input="covariance" pass a covariance of ranks.')
+        self._normal_scores = None
         if w is not None:
             raise ValueError('`sample_weight` needs rows; with input="covariance" weigh the covariance itself.')
-        if self.stop in (*CV_RULES, "stars"):
+        if self.stop in (*CV_RULES, "stars", "stable"):
             raise ValueError(f'`stop`={self.stop!r} needs rows; with input="covariance" use "ebic", "bic" or a time.')
         if self.n_samples is None and not self._is_time:
             raise ValueError(f"`stop`={self.stop!r} needs the number of rows behind the covariance: pass n_samples.")
@@ -115,12 +131,15 @@ class GaussianGraph(AbstractGraph):
         eigenvalues, vectors = np.linalg.eigh(S)
         rows = (vectors * np.sqrt(np.maximum(eigenvalues, 0.0) * len(S))) @ vectors.T
         layout = GaussianLayout(names, scale, np.zeros(len(S)), self.loss, knows_mean=True)
-        return layout, rows, np.full(len(S), n / len(S))
+        return layout, rows, np.full(len(S), n / len(S)), np.zeros(rows.shape, dtype=bool)
 
     def _encode(self, X: Any) -> Array:
         values, names = read_numbers(X)
         check_nodes(values.shape[1], names, self.path_.layout.names)
-        return values
+        return self._transformed(values)
+
+    def _transformed(self, values: Array) -> Array:
+        return values if self._normal_scores is None else self._normal_scores.apply(values)
 
     def _set_time(self, t: float) -> None:
         super()._set_time(t)

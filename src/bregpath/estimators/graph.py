@@ -1,34 +1,28 @@
-"""What the graph estimators share: from a table to a path of graphs, a choice on it, and what to do with it."""
+"""What the graph estimators share: from a table to a path of graphs, and a choice on it."""
 
 from __future__ import annotations
 
 import numbers
 from abc import abstractmethod
 from contextlib import AbstractContextManager, nullcontext
-from copy import copy
 from dataclasses import dataclass
-from os import PathLike
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from bregpath import _frames, _interrupts, _validation
 from bregpath._typing import Array, BoolArray
+from bregpath.estimators.chosen import ChosenGraph
 from bregpath.estimators.fixed_time import trace_to
-from bregpath.graphs.export import edge_table, to_networkx, write_edges, write_graphml
 from bregpath.graphs.layouts import AbstractLayout
-from bregpath.graphs.path import GraphPath
 from bregpath.graphs.study import GraphStudy, StopAtSparsity, edge_thresholds
-from bregpath.path import Point
 from bregpath.run import TraceOptions
-from bregpath.selection.bootstrap import BootstrapIntervals, intervals_of
-from bregpath.selection.checks import check_choice
-from bregpath.selection.graphs import criterion, cross_validate_graph, stars
+from bregpath.selection.checks import check_choice, make_generator
+from bregpath.selection.graphs import criterion, cross_validate_graph, stable_edges, stars
+from bregpath.selection.imputation import complete
 from bregpath.selection.kappas import CV_RULES, check_kappas, check_stop_of_kappas, chosen_by
 from bregpath.selection.result import Selection
-from bregpath.selection.stability import Stability, stability_of
 
 __all__ = ["AbstractGraph"]
 
@@ -40,6 +34,7 @@ class GraphParameters(BaseEstimator):
     stop: str | float = "ebic"
     gamma: float = 0.25
     cv: Any = 5
+    missing: str = "impute"
     mask: Any = None
     edge_weights: Any = None
     kappa: Any = 10.0
@@ -51,6 +46,7 @@ class GraphParameters(BaseEstimator):
     n_times: int = 100
     max_sparsity: float | None = None
     screening: bool = True
+    stable_threshold: float = 0.9
     stars_beta: float = 0.05
     n_subsamples: int = 20
     n_jobs: int | None = None
@@ -58,7 +54,7 @@ class GraphParameters(BaseEstimator):
     progress: bool | None = False
 
 
-class AbstractGraph(GraphParameters):
+class AbstractGraph(ChosenGraph, GraphParameters):
     """A sparse graph at one time of a Bregman path.
 
     The parameters below are those of `IsingGraph`, `PottsGraph` and `GaussianGraph` alike.
@@ -67,15 +63,20 @@ class AbstractGraph(GraphParameters):
     ----------
     loss : str
         See the class.
-    stop : {"ebic", "bic", "cv", "cv-1se", "cv-sparse", "mdc", "stars"} or float, default "ebic"
-        How the time is chosen: an information criterion; cross-validation of the (composite) deviance, its best time,
-        the sparsest within one standard error, or (of several kappas) the best time of the largest one within one
-        standard error; cross-validation of the second-order MDC (Ising and Potts); the densest
-        stable graph (StARS); or a given time t.
+    stop : {"ebic", "bic", "cv", "cv-1se", "cv-sparse", "mdc", "stars", "stable"} or float, default "ebic"
+        How the graph is chosen: the time of an information criterion; cross-validation of the (composite) deviance, its
+        best time, the sparsest within one standard error, or (of several kappas) the best time of the largest one
+        within one standard error; cross-validation of the second-order MDC (Ising and Potts);
+        the densest stable graph (StARS); the edges of the graph of EBIC that most halves of the rows have too, for few
+        false ones; or a given time t.
     gamma : float
         Price of the search in EBIC; 0.25 for Ising and Potts, 0.5 for Gaussian graphs.
     cv : int, splitter or iterable, default 5
         Folds, as in `bregpath.cross_validate`.
+    missing : {"impute", "refuse"}, default "impute"
+        What becomes of missing values (NaN, None). They are drawn from the graph itself: first from their columns, then
+        five times from the graph that EBIC chooses on the rows so completed, given the known cells of their rows. The
+        last draw is taken for data by ``stop``, `stability` and `intervals`. `score` refuses them always.
     mask : array-like of shape (p, p), optional
         False where an edge is forbidden.
     edge_weights : array-like of shape (p, p), optional
@@ -94,10 +95,12 @@ class AbstractGraph(GraphParameters):
     max_sparsity : float, optional
         End the path before it has more than this share of all edges; dense graphs cost most and are rarely wanted.
         Not used if ``stop`` is a time.
+    stable_threshold : float, default 0.9
+        Share of the halves that must have an edge for ``stop="stable"`` to keep it.
     stars_beta : float, default 0.05
         Instability that StARS allows.
     n_subsamples : int, default 20
-        Subsamples of StARS.
+        Subsamples of StARS, or halves of ``stop="stable"``, which come in pairs.
     n_jobs : int, optional
         Threads over folds or subsamples.
     random_state : int or None, default 0
@@ -113,32 +116,28 @@ class AbstractGraph(GraphParameters):
     t_, kappa_ : float
         The chosen time, and kappa.
     path_ : GraphPath
-        Graphs of all sizes.
+        Graphs of all sizes; with ``stop="stable"`` of the stable edges alone.
     selection_ : Selection or None
         The curve by which the time was chosen; None if ``stop`` is a number.
+    stability_ : Stability or None
+        How often each edge was found on halves of the rows: of ``stop="stable"``, or once `stability` was called.
+    n_missing_ : int
+        Missing cells that were drawn.
     n_features_in_, feature_names_in_
         The nodes.
     """
 
-    path_: GraphPath
-    selection_: Selection | None
-    t_: float
-    kappa_: float
-    weights_: Array
-    adjacency_: BoolArray
-    fields_: Array
     loss: str
     saturation: float | None
-    _study: GraphStudy | None
 
     # --- what each model does on its own ---------------------------------------------------------------------
 
     _losses: tuple[str, ...] = ()
-    _rules: tuple[str, ...] = ("ebic", "bic", *CV_RULES, "mdc", "stars")
+    _rules: tuple[str, ...] = ("ebic", "bic", *CV_RULES, "mdc", "stars", "stable")
 
     @abstractmethod
-    def _read(self, X: Any, w: Any) -> tuple[AbstractLayout, Array, Array]:
-        """The layout, rows and weights of the data."""
+    def _read(self, X: Any, w: Any, rng: np.random.Generator) -> tuple[AbstractLayout, Array, Array, BoolArray]:
+        """The layout, rows and weights of the data, and which cells are missing; these are drawn from their columns."""
 
     @abstractmethod
     def _encode(self, X: Any) -> Array:
@@ -146,7 +145,9 @@ class AbstractGraph(GraphParameters):
 
     def _prepare(self, X: Any, w: Any) -> GraphStudy:
         """All that is checked before a path is traced."""
-        layout, rows, weights = self._read(X, w)
+        check_choice("missing", self.missing, ("impute", "refuse"))
+        rng = make_generator(self.random_state, "random_state")
+        layout, rows, weights, missing = self._read(X, w, rng)
         names = ("step", "tol", "t", "t_ratio", "n_times", "saturation", "screening", "progress", "flow")
         options = {name: getattr(self, name) for name in names}
         if self.max_sparsity is not None:
@@ -155,7 +156,19 @@ class AbstractGraph(GraphParameters):
         kappas = check_kappas(self.kappa)
         traced, kappa = TraceOptions(**options).with_kappa(self.kappa if kappas is None else kappas[0])
         thresholds = edge_thresholds(layout.n_nodes, self.edge_weights, self.mask)
-        return GraphStudy(layout, rows, weights, thresholds, kappa, traced)
+        self.n_missing_ = int(missing.sum())
+        study = GraphStudy(layout, rows, weights, thresholds, kappa, traced)
+        with _interrupts.all_or_nothing(), self._limits(layout.n_nodes):
+            return complete(study, missing, self.gamma, rng)
+
+    @property
+    def _takes_gaps(self) -> bool:
+        return self.missing == "impute"
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self._takes_gaps
+        return tags
 
     # --- fitting ---------------------------------------------------------------------------------------------
 
@@ -165,7 +178,7 @@ class AbstractGraph(GraphParameters):
         Parameters
         ----------
         X : array or data frame of shape (n, p)
-            One column a node. Missing values are refused.
+            One column a node. See ``missing`` for cells without a value.
         y : ignored
         sample_weight : array-like of shape (n,), optional
             Weight k equals k copies of a row.
@@ -185,17 +198,29 @@ class AbstractGraph(GraphParameters):
         elif hasattr(self, "feature_names_in_"):  # of an earlier fit
             del self.feature_names_in_
         with _interrupts.all_or_nothing(), self._limits(study.layout.n_nodes):
-            if self._is_time:
-                path, selection = trace_to(study, self.stop), None
-                chosen = min(float(self.stop), float(path.t[-1]))
-            else:
-                selection = self._select(study)
-                path, chosen = selection.path, selection.t
+            self._choose(study)
+        return self
+
+    def _choose(self, study: GraphStudy) -> None:
+        """Trace the path, and set what is chosen on it."""
+        selection = stability = None
+        if self._is_time:
+            path, t = trace_to(study, self.stop), float(self.stop)
+        elif self.stop == "stable":
+            selection, stability = stable_edges(
+                study, self.gamma, self.stable_threshold, self.n_subsamples, self.n_jobs, self.random_state
+            )
+            t, kept = selection.t, np.zeros(study.thresholds.shape, dtype=bool)
+            kept[tuple(stability.selected.T)] = True
+            study = study.restricted((kept | kept.T) & selection.path.adjacency(t))
+            path = trace_to(study, t)
+        else:
+            selection = self._select(study)
+            path, t = selection.path, selection.t
         several = selection is not None and selection.surface
         self._study = study.with_kappa(path.kappa) if several else study
-        self.path_, self.selection_, self.kappa_ = path, selection, path.kappa
-        self._set_time(chosen)
-        return self
+        self.path_, self.selection_, self.stability_, self.kappa_ = path, selection, stability, path.kappa
+        self._set_time(min(t, float(path.t[-1])))
 
     def _limits(self, p: int) -> AbstractContextManager[Any]:
         """Within which paths of p nodes are traced."""
@@ -217,152 +242,3 @@ class AbstractGraph(GraphParameters):
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "_study": None}  # as a path does, leave the data behind
-
-    # --- the chosen graph ------------------------------------------------------------------------------------
-
-    def _set_time(self, t: float) -> None:
-        self.t_ = t
-        self.weights_, self.fields_ = self._shown(self.path_, t)
-        self.adjacency_ = self.weights_ != 0
-
-    def _shown(self, path: GraphPath, t: float) -> tuple[Array, Array]:
-        """Weights of the edges and fields at a time of a path, as the user wants to see them."""
-        return path.weights(t), path.at(t).intercept
-
-    def at(self, t: float) -> Any:
-        """The same estimator at another time of its path."""
-        check_is_fitted(self)
-        twin = copy(self)
-        twin._study = self._study  # which a copy, as a pickle, leaves behind
-        twin._set_time(float(t))
-        return twin
-
-    def at_sparsity(self, level: float) -> Any:
-        """The same estimator at the last time with at most a share ``level`` of all edges."""
-        check_is_fitted(self)
-        return self.at(self.path_.time_at_sparsity(level))
-
-    def model(self, t: float | None = None) -> Any:
-        """The graphical model at the chosen time, or another."""
-        check_is_fitted(self)
-        return self.path_.model(self._time(t))
-
-    def point(self, t: float | None = None) -> Point:
-        """Parameters at the chosen time, or another."""
-        check_is_fitted(self)
-        return self.path_.at(self._time(t))
-
-    def _drawn(self, t: float | None) -> tuple[Array, Array]:
-        check_is_fitted(self)
-        return self._shown(self.path_, self._time(t))
-
-    def graph(self, t: float | None = None) -> Any:
-        """The graph as a `networkx.Graph`, with weights and signs."""
-        weights, fields = self._drawn(t)
-        return to_networkx(weights, self.path_.names, fields=fields if fields.shape == (len(weights),) else None)
-
-    def edge_table(self, t: float | None = None) -> Any:
-        """Edges with weights, signs and entry times as a data frame (needs pandas)."""
-        return edge_table(self._drawn(t)[0], self.path_.names, entry_times=self.path_.entry_times)
-
-    def write_edges(self, file: str | PathLike[str], t: float | None = None) -> None:
-        """Write the edges to a CSV file."""
-        write_edges(self._drawn(t)[0], file, self.path_.names, entry_times=self.path_.entry_times)
-
-    def write_graphml(self, file: str | PathLike[str], t: float | None = None) -> None:
-        """Write the graph to a GraphML file (needs networkx)."""
-        write_graphml(self.graph(t), file)
-
-    def sample(self, n: int, seed: Any = None, **options: Any) -> Array:
-        """Draw rows from the chosen model; see `bregpath.graphs.gibbs` for the options of discrete models."""
-        return self.model().sample(n, seed=seed, **options)
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Mean log-likelihood of the rows of ``X``: larger is better. Composite, unless the loss is the likelihood."""
-        check_is_fitted(self)
-        rows = self._encode(X)
-        w = _validation.check_counts(sample_weight, len(rows))
-        return -0.5 * float(self.path_.deviance_of(rows, w, np.array([self.t_]))[0])
-
-    # --- how sure it is --------------------------------------------------------------------------------------
-
-    def stability(self, *, n_jobs: int | None = None, seed: Any = 0, **options: Any) -> Stability:
-        """Stability selection of the edges: which enter early on most halves of the rows.
-
-        Parameters
-        ----------
-        n_jobs, seed, **options
-            As in `bregpath.stability_selection`: ``threshold``, ``max_false``, ``n_variables`` (edges),
-            ``n_replicates``, ``pairs``, ``bound``, ``count``.
-
-        Returns
-        -------
-        Stability
-            On the clock of ``path_``. Edges of weight 0 or ``inf`` are no candidates.
-
-        Examples
-        --------
-        >>> import bregpath
-        >>> data = bregpath.datasets.make_ising_grid(3, T=1.5, n=500, seed=0)
-        >>> graph = bregpath.IsingGraph().fit(data.X)
-        >>> stable = graph.stability(n_replicates=20)
-        >>> len(stable.selected) > 4, bool(data.adjacency[tuple(stable.selected.T)].all())
-        (True, True)
-        """
-        study = self._resampled
-        with self._limits(study.layout.n_nodes):
-            return stability_of(study, n_jobs, seed, self.path_, **options)
-
-    def intervals(self, t: float | None = None, *, n_jobs: int | None = None, **options: Any) -> BootstrapIntervals:
-        """Bootstrap of the weights of the edges at the chosen time, or another.
-
-        They show how much the estimate moves from sample to sample; see `bregpath.bootstrap_intervals`.
-
-        Parameters
-        ----------
-        t : float, optional
-        n_jobs, **options
-            As there: ``n_replicates``, ``level``, ``seed``.
-
-        Returns
-        -------
-        BootstrapIntervals
-
-        Examples
-        --------
-        >>> import bregpath
-        >>> data = bregpath.datasets.make_gaussian_graph(n=300, p=6, graph="chain", seed=0)
-        >>> graph = bregpath.GaussianGraph().fit(data.X)
-        >>> sure = graph.intervals(n_replicates=20).excludes_zero
-        >>> bool((sure == data.adjacency).all())
-        True
-        """
-        study, t = self._resampled, self._time(t)
-        with self._limits(study.layout.n_nodes):
-            return intervals_of(study, t, n_jobs=n_jobs, path=self.path_, read=self._weights, **options)
-
-    def _weights(self, path: GraphPath, t: float) -> Array:
-        return self._shown(path, t)[0]
-
-    @property
-    def _resampled(self) -> GraphStudy:
-        """What was fitted, to be fitted again on other rows."""
-        check_is_fitted(self)
-        if self._study is None:
-            raise ValueError("A graph that was unpickled has no data; call fit() again.")
-        if not self._study.layout.has_rows:
-            raise ValueError("A covariance matrix has no rows to draw from; fit the graph to data.")
-        return self._study
-
-    def plot(self, t: float | None = None, **kwargs: Any) -> Any:
-        """Draw the graph: green edges are positive, red ones negative, the width is the strength."""
-        check_is_fitted(self)
-        return self.path_.plot_graph(self._time(t), **kwargs)
-
-    def save(self, file: str | PathLike[str]) -> None:
-        """Write the path to one file; `bregpath.load_path` reads it. The chosen time is ``t_``."""
-        check_is_fitted(self)
-        self.path_.save(file)
-
-    def _time(self, t: float | None) -> float:
-        return self.t_ if t is None else float(t)

@@ -10,7 +10,7 @@ from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
 from bregpath import _validation
-from bregpath._typing import Array
+from bregpath._typing import Array, BoolArray
 from bregpath.estimators.discrete import DiscreteGraph
 from bregpath.graphs.data import StateCoder
 from bregpath.graphs.layouts import AbstractLayout, IsingLayout
@@ -34,7 +34,7 @@ class IsingGraph(DiscreteGraph):
     loss : {"composite", "mpf", "nodewise"}, default "composite"
         Composite conditional likelihood (pseudo-likelihood); minimum probability flow, often better at finding edges;
         or a separate logistic regression of each node on all others.
-    stop, gamma, cv, mask, edge_weights, kappa, flow, step, tol, t, t_ratio, n_times, max_sparsity, saturation
+    stop, gamma, cv, missing, mask, edge_weights, kappa, flow, step, tol, t, t_ratio, n_times, max_sparsity, saturation
         See `AbstractGraph`; gamma is 0.25 by default.
     rule : {"and", "or"}, default "and"
         Whether a node-wise edge needs both of its coefficients, or one. Its coupling is their mean.
@@ -42,7 +42,7 @@ class IsingGraph(DiscreteGraph):
         Whether nodes have fields; without them all :math:`a_j` are zero.
     coding : {"spin", "binary"}, default "spin"
         Whether ``weights_`` and ``fields_`` are those of x in {-1, +1} or of x in {0, 1}; both describe the same model.
-    screening, stars_beta, n_subsamples, n_jobs, random_state, progress
+    screening, stable_threshold, stars_beta, n_subsamples, n_jobs, random_state, progress
         See `AbstractGraph`.
 
     Attributes
@@ -73,15 +73,15 @@ class IsingGraph(DiscreteGraph):
     fit_fields: bool = True
     coding: str = "spin"
 
-    def _read(self, X: Any, w: Any) -> tuple[AbstractLayout, Array, Array]:
+    def _read(self, X: Any, w: Any, rng: np.random.Generator) -> tuple[AbstractLayout, Array, Array, BoolArray]:
         check_choice("rule", self.rule, IsingLayout.choices["rule"])
         check_choice("coding", self.coding, ("spin", "binary"))
-        seen, _ = StateCoder.learn(X)
+        seen, _ = StateCoder.learn(X, gaps=self._takes_gaps)
         _check_binary(seen)
         coder = seen.with_pairs()
-        codes = coder.encode(X)
+        codes = coder.encode(X, gaps=self._takes_gaps)
         layout = IsingLayout(coder.names, coder.levels, self.loss, self.rule, bool(self.fit_fields))
-        return self._checked(layout, codes, _validation.check_counts(w, len(codes)))
+        return self._checked(layout, codes, _validation.check_counts(w, len(codes)), rng)
 
     def _shown(self, path: GraphPath, t: float) -> tuple[Array, Array]:
         if self.coding == "spin":

@@ -6,10 +6,12 @@ import numbers
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
+import numpy as np
+
 from bregpath import _validation
-from bregpath._typing import Array
+from bregpath._typing import Array, BoolArray
 from bregpath.estimators.discrete import DiscreteGraph
-from bregpath.graphs.data import StateCoder, count_states
+from bregpath.graphs.data import StateCoder
 from bregpath.graphs.layouts import AbstractLayout, FieldLayout
 from bregpath.selection.checks import check_choice
 
@@ -29,7 +31,7 @@ class PottsGraph(DiscreteGraph):
     ----------
     couplings : {"full", "diagonal"}, default "full"
         Whole blocks, or one coupling for each pair of equal states only (the Potts model of physics).
-    stop, gamma, cv, mask, edge_weights, kappa, flow, step, tol, t, t_ratio, n_times, max_sparsity, saturation
+    stop, gamma, cv, missing, mask, edge_weights, kappa, flow, step, tol, t, t_ratio, n_times, max_sparsity, saturation
         See `AbstractGraph`; gamma is 0.25 by default.
     penalty : {"group", "group-sqrt", "l1"}, default "group"
         Whether the couplings of an edge enter together (with "group-sqrt" the threshold is the square root of their
@@ -41,7 +43,7 @@ class PottsGraph(DiscreteGraph):
         never seen. With 1 nothing is pooled, and unseen labels are refused. Weights count rows.
     loss : {"composite"}
         Composite conditional likelihood (pseudo-likelihood).
-    screening, stars_beta, n_subsamples, n_jobs, random_state, progress
+    screening, stable_threshold, stars_beta, n_subsamples, n_jobs, random_state, progress
         See `AbstractGraph`.
 
     Attributes
@@ -73,22 +75,24 @@ class PottsGraph(DiscreteGraph):
     min_count: int = 1
     loss: str = "composite"
 
-    def _read(self, X: Any, w: Any) -> tuple[AbstractLayout, Array, Array]:
+    def _read(self, X: Any, w: Any, rng: np.random.Generator) -> tuple[AbstractLayout, Array, Array, BoolArray]:
         for name in ("couplings", "penalty"):
             check_choice(name, getattr(self, name), FieldLayout.choices[name])
         check_choice("parameters", self.parameters, FieldLayout.choices["parameters_are"])
         if not isinstance(self.min_count, numbers.Integral) or self.min_count < 1:
             raise ValueError(f"`min_count` must be a whole number of at least 1, found {self.min_count!r}.")
-        coder, codes = StateCoder.learn(X, int(self.min_count), w)
+        coder, codes = StateCoder.learn(X, int(self.min_count), w, self._takes_gaps)
         weights = _validation.check_counts(w, len(codes))
         _check_states(coder, codes, weights)
         layout = FieldLayout(coder.names, coder.levels, self.couplings, self.parameters, self.penalty)
-        return self._checked(layout, codes, weights)
+        return self._checked(layout, codes, weights, rng)
 
 
 def _check_states(coder: StateCoder, codes: Array, w: Array) -> None:
     """All labels have rows that count."""
-    for name, labels, counts in zip(coder.names, coder.levels, count_states(codes, w, coder.n_states), strict=True):
+    for name, labels, column in zip(coder.names, coder.levels, codes.T, strict=True):
+        known = column >= 0
+        counts = np.bincount(column[known], weights=w[known], minlength=len(labels))
         if not counts.all():
             missing = labels[counts == 0].tolist()
             raise ValueError(

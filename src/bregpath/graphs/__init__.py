@@ -4,6 +4,7 @@ from __future__ import annotations
 
 # Not lazily: `gibbs` and `mdc` are modules too, and must not be found in place of the functions.
 from .check import Comparison, ModelCheck, check_model
+from .comparison import GraphComparison, compare_graphs
 from .exact import enumerate_states
 from .export import adjacency, edge_table, sparsity, to_networkx, write_edges, write_graphml
 from .gibbs import gibbs
@@ -11,10 +12,12 @@ from .mdc import mdc
 from .mixing import SampleDiagnostics
 from .models import GaussianModel, IsingModel, PottsModel
 from .path import GraphPath
+from .tables import group_table, node_table
 
 __all__ = [
     "Comparison",
     "GaussianModel",
+    "GraphComparison",
     "GraphPath",
     "IsingModel",
     "ModelCheck",
@@ -22,10 +25,13 @@ __all__ = [
     "SampleDiagnostics",
     "adjacency",
     "check_model",
+    "compare_graphs",
     "edge_table",
     "enumerate_states",
     "gibbs",
+    "group_table",
     "mdc",
+    "node_table",
     "sparsity",
     "to_networkx",
     "write_edges",

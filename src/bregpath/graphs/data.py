@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from bregpath import _frames, _validation
-from bregpath._typing import Array, IntArray
+from bregpath._typing import Array, BoolArray, IntArray
 
 __all__ = [
     "RARE",
@@ -28,16 +28,19 @@ __all__ = [
 RARE = "(rare)"  # the label that stands for all pooled labels of a node
 
 
-def read_columns(X: Any, least_rows: int = 1) -> tuple[list[Array], tuple[str, ...] | None]:
-    """Columns of a table of labels and the names of a data frame (None for an array); nothing may be missing."""
+def read_columns(X: Any, least_rows: int = 1, gaps: bool = False) -> tuple[list[Array], tuple[str, ...] | None]:
+    """Columns of a table of labels and the names of a data frame (None for an array).
+
+    Nothing may be missing, unless there may be ``gaps``; and never a whole column.
+    """
     if _frames.is_frame(X):
         data, names = _frames.read_frame(X)
-        columns = [_known(data[:, i].to_numpy(), f"column {name!r}") for i, name in enumerate(names)]
+        columns = [_known(data[:, i].to_numpy(), f"column {name!r}", gaps) for i, name in enumerate(names)]
     else:
         table = _validation.as_array("X", X.toarray() if _validation.is_sparse(X) else X)
         if table.ndim != 2:
             raise ValueError(f"`X` must be two-dimensional (rows x nodes), found shape {table.shape}.")
-        names, columns = None, [_known(table[:, j], f"column {j}") for j in range(table.shape[1])]
+        names, columns = None, [_known(table[:, j], f"column {j}", gaps) for j in range(table.shape[1])]
     if len(columns) < 2:
         raise ValueError(f"`X` has {len(columns)} column(s); a graph needs at least 2 nodes.")
     if len(columns[0]) < least_rows:
@@ -45,18 +48,20 @@ def read_columns(X: Any, least_rows: int = 1) -> tuple[list[Array], tuple[str, .
     return columns, names
 
 
-def read_numbers(X: Any, least_rows: int = 1) -> tuple[Array, tuple[str, ...] | None]:
-    """A table of finite numbers, and the names of a data frame."""
-    columns, names = read_columns(X, least_rows)
+def read_numbers(X: Any, least_rows: int = 1, gaps: bool = False) -> tuple[Array, tuple[str, ...] | None]:
+    """A table of finite numbers, NaN where there may be ``gaps``, and the names of a data frame."""
+    columns, names = read_columns(X, least_rows, gaps)
     values = np.empty((len(columns[0]), len(columns)))
-    for j, column in enumerate(columns):
-        where = f"column {names[j] if names else j!r}"
+    for j, cells in enumerate(columns):
+        known, where = ~_missing(cells), f"column {names[j] if names else j!r}"
+        column = cells if known.all() else cells[known]
         if column.dtype.kind not in "fiub":  # objects may be numbers all the same: decimals, integers of any size
             wrong = [value for value in column.tolist() if not isinstance(value, (numbers.Real, Decimal))]
             if wrong:
                 raise TypeError(f"`X` must hold numbers, found {wrong[0]!r} in {where}; use PottsGraph for labels.")
-        values[:, j] = column
-        if not np.isfinite(values[:, j]).all():
+        values[:, j] = np.nan
+        values[known, j] = column
+        if not np.isfinite(values[known, j]).all():
             raise ValueError(f"`X` contains infinity in {where}; drop these rows.")
     return values, names
 
@@ -73,19 +78,25 @@ def check_nodes(found: int, names: tuple[str, ...] | None, nodes: tuple[str, ...
         )
 
 
-def _known(column: Array, where: str) -> Array:
-    column = np.asarray(column)
+def _missing(column: Array) -> BoolArray:
+    """Which cells hold nothing."""
     if column.dtype.kind == "f":
-        missing = np.isnan(column)
-    elif column.dtype.kind == "O":
-        missing = np.array([_frames.is_missing(value) for value in column], dtype=bool)
-    else:
-        return column
-    if missing.any():
+        return np.isnan(column)
+    if column.dtype.kind == "O":
+        return np.array([_frames.is_missing(value) for value in column], dtype=bool)
+    return np.zeros(len(column), dtype=bool)
+
+
+def _known(column: Array, where: str, gaps: bool) -> Array:
+    column = np.asarray(column)
+    missing = _missing(column)
+    if missing.any() and not gaps:
         raise ValueError(
             f"`X` has {missing.sum()} missing value(s) in {where} (first: row {missing.argmax()}); drop these rows, "
             "impute them, or give missing values a label of their own."
         )
+    if len(column) and missing.all():
+        raise ValueError(f"`X` has nothing but missing values in {where}; drop it.")
     return column
 
 
@@ -118,12 +129,14 @@ class StateCoder:
         return [len(labels) for labels in self.levels]
 
     @classmethod
-    def learn(cls, X: Any, min_count: int = 1, w: Any = None) -> tuple[StateCoder, IntArray]:
+    def learn(
+        cls, X: Any, min_count: int = 1, w: Any = None, gaps: bool = False
+    ) -> tuple[StateCoder, IntArray]:
         """Labels and codes of a table; labels of fewer than ``min_count`` rows of a node are pooled.
 
-        ``w`` says how often each row counts.
+        ``w`` says how often each row counts. Missing cells, if there may be ``gaps``, have the code -1.
         """
-        columns, names = read_columns(X, least_rows=2)
+        columns, names = read_columns(X, least_rows=2, gaps=gaps)
         w = _validation.check_counts(w, len(columns[0]))
         names = names or tuple(f"x{j}" for j in range(len(columns)))
         found = [_levels(column, min_count, w, name) for name, column in zip(names, columns, strict=True)]
@@ -141,9 +154,9 @@ class StateCoder:
 
         return StateCoder(self.names, tuple(pair(known) if len(known) == 1 else known for known in self.levels))
 
-    def encode(self, X: Any) -> IntArray:
-        """Codes (n, p) of new data."""
-        columns, names = read_columns(X)
+    def encode(self, X: Any, gaps: bool = False) -> IntArray:
+        """Codes (n, p) of new data, -1 for missing cells if there may be ``gaps``."""
+        columns, names = read_columns(X, gaps=gaps)
         check_nodes(len(columns), names, self.names)
         return self._codes(columns)
 
@@ -152,7 +165,8 @@ class StateCoder:
         for j, (column, levels) in enumerate(zip(columns, self.levels, strict=True)):
             number = {label: code for code, label in enumerate(levels.tolist())}
             other = number.get(RARE, -1)
-            found, position = _unique(column, self.names[j])
+            known = ~_missing(column)
+            found, position = _unique(column[known], self.names[j])
             of_found = np.array([number.get(label, other) for label in found.tolist()], dtype=np.intp)
             if (of_found < 0).any():
                 unseen = found[of_found < 0].tolist()
@@ -160,14 +174,16 @@ class StateCoder:
                     f"`X` has labels {unseen[:5]} in column {self.names[j]!r} that were not seen in fit; drop these "
                     "rows, or fit with min_count=2 or more, which makes a level for rare and unseen labels."
                 )
-            codes[:, j] = of_found[position]
+            codes[:, j] = -1
+            codes[known, j] = of_found[position]
         return codes
 
 
 def _levels(column: Array, min_count: int, w: Array, name: str) -> Array:
     """Sorted labels of a column, those that are too rare replaced by one."""
-    labels, position = _unique(column, name)
-    common = np.bincount(position, weights=w, minlength=len(labels)) >= min_count
+    known = ~_missing(column)
+    labels, position = _unique(column[known], name)
+    common = np.bincount(position, weights=w[known], minlength=len(labels)) >= min_count
     if min_count == 1 or common.all():
         return labels
     return np.array([*labels[common].tolist(), RARE], dtype=object)

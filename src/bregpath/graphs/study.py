@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -79,6 +79,10 @@ class GraphStudy(AbstractStudy):
         layout, data, share = self.layout.learned_from(rows, w)
         problem = layout.problem(data, share, thresholds, self.kappa)
         return Assembled(problem, Units.none(layout.n_coefficients), layout)
+
+    def restricted(self, kept: BoolArray) -> GraphStudy:
+        """The same with some edges allowed, and no others."""
+        return replace(self, thresholds=np.where(kept, self.thresholds, np.inf))
 
     def report(self, path: Path, track: Track) -> GraphPath:
         return GraphPath(path, track.layout)

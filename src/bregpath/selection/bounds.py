@@ -61,11 +61,11 @@ class StabilityRules:
         return allowed
 
 
-def check_threshold(threshold: Any) -> float:
+def check_threshold(threshold: Any, name: str = "threshold") -> float:
     """A share of the replicates that is a majority."""
     if isinstance(threshold, numbers.Real) and 0.5 < float(threshold) <= 1.0:
         return float(threshold)
-    raise ValueError(f"`threshold` must be a probability above 0.5 and at most 1, found {threshold!r}.")
+    raise ValueError(f"`{name}` must be a probability above 0.5 and at most 1, found {threshold!r}.")
 
 
 def error_bound(q: float, n_items: int, threshold: float, n_replicates: int = 100, *, kind: str = "unimodal") -> float:

@@ -25,7 +25,7 @@ def check_share(name: str, value: Any, low: float = 0.0, high: float = 1.0) -> f
     return float(value)
 
 
-def check_choice(name: str, value: Any, choices: tuple[str, ...], other: str = "") -> Any:
+def check_choice(name: str, value: Any, choices: tuple[str | None, ...], other: str = "") -> Any:
     """One of some words; ``other`` says what else would do."""
     if value not in choices:
         raise ValueError(f"`{name}` must be one of {list(choices)}{other}, found {value!r}.")

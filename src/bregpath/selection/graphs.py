@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from bregpath.graphs.held_out import HeldOutRows
 from bregpath.graphs.mdc import mdc
 from bregpath.graphs.path import GraphPath
 from bregpath.graphs.study import GraphStudy
+from bregpath.selection.bounds import check_threshold
 from bregpath.selection.checks import check_count, make_generator
 from bregpath.selection.criteria import choose_by_criterion
 from bregpath.selection.cross_validation import validate
@@ -20,8 +22,9 @@ from bregpath.selection.folds import make_folds
 from bregpath.selection.replicates import check_rows, draw_until, read_replicates, traces_of
 from bregpath.selection.result import Selection
 from bregpath.selection.scores import Scorer
+from bregpath.selection.stability import Stability, stability_of
 
-__all__ = ["criterion", "cross_validate_graph", "stars"]
+__all__ = ["criterion", "cross_validate_graph", "stable_edges", "stars"]
 
 BURN_IN, SWEEPS = 500, 40  # of a Gibbs sampler before a row is drawn: at the first time of a path, at later ones
 REMEDY = 'drop the node, or choose the graph by `stop`="ebic"'
@@ -115,3 +118,22 @@ def stars(study: GraphStudy, beta: float, n_subsamples: int, n_jobs: int | None,
     rule = f"StARS (beta={limit:g}, {n_subsamples} subsamples of {size} rows)"
     curves = {"df": path.n_edges, "instability": instability}
     return Selection.without_folds(rule, path, int(stable[-1]) if len(stable) else 0, running, "instability", curves)
+
+
+def stable_edges(
+    study: GraphStudy, gamma: float, threshold: float, n_halves: int, n_jobs: int | None, seed: Any
+) -> tuple[Selection, Stability]:
+    """The graph that EBIC chooses, and how often each edge is in the graph of the same time on halves of the rows.
+
+    An edge that one sample of the rows happens to have is missing on many halves, whatever it weighs on all rows. As
+    halves come in pairs, an odd number of them is rounded up.
+    """
+    threshold = check_threshold(threshold, "stable_threshold")
+    n_halves = 2 * ((check_count("n_subsamples", n_halves, 2) + 1) // 2)
+    selection = criterion(study, "ebic", gamma)
+    stability = stability_of(
+        study, n_jobs, seed, selection.path, selection.t, '`stop`="stable"', threshold=threshold, max_false=None,
+        count="active", n_replicates=n_halves,
+    )  # fmt: skip
+    rule = f"{selection.rule}, its edges on at least {threshold:.0%} of {n_halves} halves"
+    return replace(selection, rule=rule), stability

@@ -93,7 +93,7 @@ def draw_until(
 
 
 def draw_halves(
-    rows: IntArray, n_replicates: int, pairs: bool, lacking: Lacking, rng: np.random.Generator
+    rows: IntArray, n_replicates: int, pairs: bool, lacking: Lacking, rng: np.random.Generator, who: str = "resampling"
 ) -> list[IntArray]:
     """Random halves, the second of each pair from the rows that the first left; all drawn before any path is traced."""
     half = len(rows) // 2
@@ -103,7 +103,7 @@ def draw_halves(
         first, second = np.sort(shuffled[:half]), np.sort(shuffled[half : 2 * half])
         return (first, second) if pairs else (first,)
 
-    drawn = [draw_until(draw, lacking) for _ in range(n_replicates // 2 if pairs else n_replicates)]
+    drawn = [draw_until(draw, lacking, who) for _ in range(n_replicates // 2 if pairs else n_replicates)]
     return [part for parts in drawn for part in parts]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -12,8 +12,8 @@ import numpy as np
 from bregpath import _interrupts, _validation
 from bregpath._typing import Array, BoolArray, IntArray
 from bregpath.flow.stop import Progress
-from bregpath.selection.bounds import StabilityRules, check_threshold, error_bound
-from bregpath.selection.checks import make_generator, shortened
+from bregpath.selection.bounds import StabilityRules, error_bound
+from bregpath.selection.checks import make_generator
 from bregpath.selection.replicates import (
     Trace,
     check_rows,
@@ -23,119 +23,11 @@ from bregpath.selection.replicates import (
     read_replicates,
     traces_of,
 )
+from bregpath.selection.stability_result import Stability, counted_once
 from bregpath.structures.study import read_study
 from bregpath.study import AbstractStudy
 
 __all__ = ["Stability", "error_bound", "replicate_stability", "stability_of", "stability_selection"]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Stability:
-    r"""How often each variable was selected, over time, and which are stable.
-
-    Attributes
-    ----------
-    times : ndarray of shape (n_times,)
-        Times at which all replicates were read.
-    probabilities : ndarray of shape (n_times, n_items)
-        Share of the replicates that had selected a variable (or edge) by each time.
-    size : ndarray of shape (n_times,)
-        q(t): mean number of variables selected by each time, free ones not counted.
-    threshold, bound, n_replicates, pairs
-        As they were asked for: items with a probability of at least the threshold are selected.
-    n_variables : int or None
-        A replicate ended once this many variables had entered.
-    candidates : ndarray of bool of shape (n_items,)
-        Items that may be selected: not those that are never penalised, or never allowed to enter.
-    edges : ndarray of shape (n_items, 2) or None
-        The ends of each item where items are edges of a graph.
-    names : sequence of str or None
-        Names of the columns (the nodes of a graph).
-    path : Path, GraphPath or None
-        The path on all rows.
-    groups : ndarray of shape (n_items,) or None
-        Label of each item where items enter together, as the levels of a categorical column: a group counts as one.
-
-    Examples
-    --------
-    >>> import bregpath
-    >>> data = bregpath.datasets.make_linear(100, 20, 3, seed=0)
-    >>> stability = bregpath.stability_selection(data.X, data.y, n_replicates=20)
-    >>> stability.selected.tolist()
-    [0, 1, 2]
-    """
-
-    times: Array
-    probabilities: Array
-    size: Array
-    threshold: float
-    bound: str
-    n_variables: int | None
-    n_replicates: int
-    pairs: bool
-    candidates: BoolArray
-    edges: IntArray | None = None
-    names: Sequence[str] | None = None
-    path: Any = None
-    groups: IntArray | None = None
-
-    @property
-    def max_probability(self) -> Array:
-        """Largest probability of each item over time."""
-        return np.max(self.probabilities, axis=0)
-
-    @property
-    def selected(self) -> IntArray:
-        """Stable columns in increasing order, or stable edges as rows (j, k)."""
-        stable = np.flatnonzero(self._is_stable)
-        return stable if self.edges is None else self.edges[stable]
-
-    @property
-    def _is_stable(self) -> BoolArray:
-        return self.max_probability >= self.threshold - 1e-12  # up to rounding
-
-    @property
-    def error_bounds(self) -> Array:
-        """Bound of the expected number of falsely selected items, if selection had ended at each time."""
-        n_items = int(np.count_nonzero(_counted_once(self.candidates, self.groups)))
-        bounds = [error_bound(q, n_items, self.threshold, self.n_replicates, kind=self.bound) for q in self.size]
-        return np.array(bounds)
-
-    @property
-    def error_bound(self) -> float:
-        """Bound of the expected number of falsely selected items."""
-        return float(self.error_bounds[-1])
-
-    def at_threshold(self, threshold: float) -> Stability:
-        """The same replicates with another threshold, and the error bound that belongs to it."""
-        return replace(self, threshold=check_threshold(threshold))
-
-    @property
-    def item_names(self) -> list[str]:
-        """Name of each item: of a column, or of both ends of an edge."""
-        n = len(self.candidates) if self.edges is None else int(self.edges.max(initial=0)) + 1
-        names = list(self.names) if self.names is not None else [f"x{j}" for j in range(n)]
-        return names if self.edges is None else [f"{names[j]} - {names[k]}" for j, k in self.edges]
-
-    def plot(self, **kwargs: Any) -> Any:
-        """Draw the probabilities against time; see `bregpath.plots.plot_stability`."""
-        from bregpath.plots import plot_stability
-
-        return plot_stability(self, **kwargs)
-
-    def __repr__(self) -> str:
-        how = "in complementary pairs" if self.pairs else "independent halves"
-        what = "variables" if self.edges is None else "edges"
-        best, names = self.max_probability, self.item_names
-        order = np.argsort(-best, kind="stable")
-        chosen, everything = len(self.selected), np.ones(len(best), dtype=bool)
-        n_chosen, n_items = (_counted_once(mask, self.groups).sum() for mask in (self._is_stable, everything))
-        width = max((len(names[i]) for i in order[: chosen + 3]), default=0)
-        lines = [f"{names[i]:>{width}}  {best[i]:.2f}{'  *' if r < chosen else ''}" for r, i in enumerate(order)]
-        head = f"Stability selection, {self.n_replicates} replicates {how}: {n_chosen} of {n_items} {what}"
-        found = f"probability >= {self.threshold:g}; {self.size[-1]:.1f} {what} a replicate; "
-        found += f"expected false {what} <= {self.error_bound:.3g} ({self.bound} bound)"
-        return "\n".join([head, found, *shortened(lines, min(chosen, 20) + 3)])
 
 
 def stability_selection(
@@ -215,14 +107,17 @@ def stability_selection(
 
 
 def stability_of(
-    study: AbstractStudy, n_jobs: int | None = None, seed: Any = 0, path: Any = None, **wishes: Any
-) -> Stability:
+    study: AbstractStudy, n_jobs: int | None = None, seed: Any = 0, path: Any = None, t: float | None = None,
+    who: str = "resampling", **wishes: Any,
+) -> Stability:  # fmt: skip
     """`stability_selection` of any study: of the columns of a regression, or of the edges of a graph.
 
-    ``path`` is that of all rows, if it is there already.
+    ``path`` is that of all rows, if it is there already. With a time ``t`` replicates are read there alone.
+    ``who`` resamples, in the text of errors.
     """
     rules = StabilityRules(**wishes)
-    halves = draw_halves(check_rows(study.pool), rules.n_replicates, rules.pairs, study.lacking, make_generator(seed))
+    rows, rng = check_rows(study.pool), make_generator(seed)
+    halves = draw_halves(rows, rules.n_replicates, rules.pairs, study.lacking, rng, who)
     if path is None:
         with _interrupts.all_or_nothing():
             path = study.trace()
@@ -237,9 +132,10 @@ def stability_of(
         fewer = sizes[: q - 1].sum() + np.minimum(sizes[q - 1 :], study.n_needed - 1).sum()
         enough = int(fewer + 1 + never_penalised.sum())
         stop = partial(_has_entered, enough)
-    traces = traces_of(study, halves, path.t[-1:], n_jobs, stop)
+    clock = path.t if t is None else np.array([float(t)])
+    traces = traces_of(study, halves, clock[-1:], n_jobs, stop)
     rules = replace(rules, n_variables=q, max_false=None)
-    return _count(traces, path.t, rules, n_jobs, path, study.as_reported(candidates), groups=study.groups)
+    return _count(traces, clock, rules, n_jobs, path, study.as_reported(candidates), groups=study.groups)
 
 
 def _has_entered(n: int, progress: Progress) -> bool:
@@ -312,7 +208,7 @@ def _count(
     chosen = _check_candidates(candidates, entries.shape[1], edges)
     if groups is not None:
         groups, entries = _check_groups(groups, entries)
-    once = _counted_once(chosen, groups)
+    once = counted_once(chosen, groups)
     q = rules.allowed(int(once.sum()))
     counted = _first(entries, chosen, once, q)
     last = np.max(counted[:, chosen], where=np.isfinite(counted[:, chosen]), initial=0.0)
@@ -338,16 +234,6 @@ def _read(path: Any, times: Array, count: str) -> tuple[Array, BoolArray | None]
     of_edges = getattr(path, "all_weights", None)
     coef = of_edges(inside) if of_edges else np.stack([np.asarray(path.at(t).coef) for t in inside])
     return entry, np.any(coef.reshape(len(times), *entry.shape, -1) != 0, axis=-1)
-
-
-def _counted_once(candidates: BoolArray, groups: IntArray | None) -> BoolArray:
-    """The candidates, of each group only the first."""
-    if groups is None:
-        return candidates
-    first = np.zeros(len(candidates), dtype=bool)
-    members = np.flatnonzero(candidates)
-    first[members[np.unique(groups[members], return_index=True)[1]]] = True
-    return first
 
 
 def _first(entries: Array, candidates: BoolArray, once: BoolArray, q: int | None) -> Array:

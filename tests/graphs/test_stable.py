@@ -1,0 +1,95 @@
+"""``stop="stable"``: the edges that most halves of the rows have, by hand and on models with known edges."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from bregpath.graphs import IsingModel, enumerate_states
+from tests.graphs.cases import CASES, ONE_OF_EACH, data_of, graph_of, ising_data
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_stable_edges_are_kept(case):
+    graph = graph_of(case, stop="stable", n_subsamples=5, stable_threshold=0.8).fit(data_of(case))
+    stable = graph.stability_
+    kept = np.zeros_like(graph.adjacency_)
+    kept[tuple(stable.selected.T)] = True
+    ebic = graph_of(case).fit(data_of(case))
+    assert kept.any()
+    assert_array_equal(np.triu(graph.adjacency_), kept & ebic.adjacency_)
+    assert graph.t_ == ebic.t_
+    assert_array_equal(graph.model().adjacency, graph.adjacency_)
+    assert "its edges on at least 80% of 6 halves" in str(graph)
+
+
+@pytest.mark.parametrize("case", ONE_OF_EACH)
+def test_shares_are_those_of_graphs_of_the_halves(case):
+    """Each half fitted for itself, at the same time."""
+    X = data_of(case)
+    graph = graph_of(case, stop="stable", n_subsamples=4).fit(X)
+    drawn = []
+
+    def spy(rows):
+        drawn.append(rows)
+        return ""
+
+    from bregpath.selection.checks import make_generator
+    from bregpath.selection.replicates import draw_halves
+
+    draw_halves(np.arange(len(X)), 4, True, spy, make_generator(0))
+    found = np.mean([graph_of(case, stop=graph.t_).fit(X[rows]).adjacency_ for rows in drawn], axis=0)
+    j, k = graph.stability_.edges.T
+    assert_allclose(graph.stability_.probabilities[0], found[j, k])
+
+
+def test_weights_are_those_of_a_graph_with_these_edges_alone():
+    X = ising_data()
+    graph = graph_of("ising-composite", stop="stable").fit(X)
+    alone = graph_of("ising-composite", mask=graph.adjacency_, stop=graph.t_).fit(X)
+    assert_allclose(graph.weights_, alone.weights_, rtol=1e-8)
+    assert_allclose(graph.fields_, alone.fields_, rtol=1e-8)
+
+
+def test_free_edges_stay_and_forbidden_ones_do_not_enter():
+    X = ising_data()
+    weights = np.ones((6, 6))
+    weights[0, 3] = weights[3, 0] = 0.0
+    weights[0, 1] = weights[1, 0] = np.inf
+    graph = graph_of("ising-composite", stop="stable", edge_weights=weights).fit(X)
+    assert graph.adjacency_[0, 3]
+    assert not graph.adjacency_[0, 1]
+    assert graph.adjacency_.sum() > 2
+
+
+def hard_model(seed, p=12):
+    """Strong and weak couplings of a third of all pairs, mostly of one sign, as senators have."""
+    rng = np.random.default_rng(seed)
+    b = np.triu((rng.random((p, p)) < 0.33) * rng.normal(0.3, 0.35, (p, p)), 1)
+    return IsingModel(rng.normal(0, 0.2, p), b + b.T)
+
+
+def test_few_edges_are_false():
+    shares, by_ebic, recall = [], [], []
+    for seed in range(8):
+        model = hard_model(seed)
+        X = enumerate_states(model).sample(500, seed=seed)
+        stable, ebic = (graph_of("ising-composite", stop=stop).fit(X).adjacency_ for stop in ("stable", "ebic"))
+        shares.append(1 - (stable & model.adjacency).sum() / max(stable.sum(), 1))
+        by_ebic.append(1 - (ebic & model.adjacency).sum() / max(ebic.sum(), 1))
+        recall.append((stable & model.adjacency).sum() / model.adjacency.sum())
+    assert np.mean(shares) <= 0.1
+    assert np.mean(shares) < np.mean(by_ebic)
+    assert np.mean(recall) > 0.3
+
+
+def test_noise_has_hardly_any_stable_edges():
+    rng = np.random.default_rng(0)
+    samples = [rng.standard_normal((80, 8)) for _ in range(20)]
+    stable, ebic = (
+        sum(int(graph_of("gaussian-likelihood", stop=stop).fit(X).adjacency_.sum()) // 2 for X in samples)
+        for stop in ("stable", "ebic")
+    )
+    assert stable <= 2  # of 560 pairs
+    assert stable < ebic
