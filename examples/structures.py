@@ -38,7 +38,7 @@ def signals(rng: np.random.Generator, n: int) -> plt.Figure:
     line = np.interp(np.arange(n), n * np.array([0, 0.25, 0.55, 0.8, 1]), [0.0, 1.5, -1.0, 0.5, 0.0])
     for ax, truth, structure in zip(axes, (levels, line), ("fused", "trend"), strict=True):
         y = truth + 0.4 * rng.normal(size=n)
-        path, t = choose(None, y, structure=structure, flow="giss", t_ratio=10.0)
+        path, t = choose(None, y, structure=structure, flow="giss", t_ratio=30.0)
         ax.plot(y, ".", color=INK, markersize=3, label="measured")
         ax.plot(path.at(t, "dense").coef, color=DENSE, linewidth=1.2, label="dense estimate")
         ax.plot(path.at(t).coef, **LINE["ours"], label="projected estimate")

@@ -70,8 +70,8 @@ def test_the_check_would_notice(line: str, text: str) -> None:
 SOURCE = TESTS.parent / "src" / "bregpath"
 # Where a `while` may stand: the loop itself, a block that is done again until it is proved, steps; what has no time.
 LOOPS = ("flow/integrate.py", "flow/screened.py", "_kernels/", "plots/", "datasets/")
-# Where a flow is asked to advance: only in the loop.
-ADVANCES = ("flow/integrate.py", "flow/glbi.py", "flow/giss.py", "_kernels/")
+# Where a flow is asked to advance: only in the loop. Chains of samplers advance too.
+ADVANCES = ("flow/integrate.py", "flow/glbi.py", "flow/giss.py", "_kernels/", "graphs/chains.py")
 
 
 def loops_over_time(text: str, name: str) -> list[str]:

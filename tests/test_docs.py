@@ -13,8 +13,9 @@ import bregpath
 ROOT = pathlib.Path(__file__).parent.parent
 PAGES = ["README.md", "docs/index.md"]
 PAGES += sorted(str(p.relative_to(ROOT)) for d in ("guide", "extend") for p in (ROOT / "docs" / d).glob("*.md"))
-# They show shipped classes and those of tests.
-WITHOUT_EXAMPLES = {f"docs/extend/add_a_{what}.md" for what in ("flow", "penalty", "store")}
+# They show shipped classes and those of tests, or the tables of a study.
+WITHOUT_EXAMPLES = {f"docs/{name}.md" for name in ("extend/add_a_flow", "extend/add_a_penalty", "extend/add_a_store")}
+WITHOUT_EXAMPLES.add("docs/guide/real_data.md")
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

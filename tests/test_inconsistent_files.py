@@ -184,7 +184,8 @@ def test_contradictions(
 
 
 def test_chunks_join(paths: dict[str, bregpath.Path], tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bregpath.flow.screened.BLOCK_NUMBERS", 0)  # several chunks
+    for name, size in (("BLOCK_NUMBERS", 0), ("BLOCK_STEPS", 4)):  # several chunks
+        monkeypatch.setattr(f"bregpath.flow.screened.{name}", size)
     path, file = trace("plain"), tmp_path / "path.npz"
     assert len(path.trajectory.chunks) > 2
     path.save(file)

@@ -100,7 +100,7 @@ def test_steps_converge_to_the_flow_with_order_one(loss, seed):
     steps, tols = 0.02 * flow.t[0] / 2.0 ** np.arange(4), np.array([1e-2, 1e-3, 1e-4, 1e-5])
     assert 0.9 < order(steps, errors("step", steps)) < 1.1
     found = errors("tol", tols)
-    assert 0.8 < order(tols, found) < 1.3
+    assert 0.8 < order(tols, found) < (1.8 if loss == "gaussian" else 1.3)  # exponential steps are exact but for modes
     assert np.all(found <= tols)
 
 

@@ -45,6 +45,14 @@ class Comparison:
         Root mean square of data - model; of active nodes the distance of the distributions, in nodes.
     by_chance : ndarray
         The same for samples of the model with as many rows as the data.
+
+    Examples
+    --------
+    >>> from bregpath.graphs import IsingModel, check_model, enumerate_states
+    >>> model = IsingModel([0.3, -0.3], [[0.0, 0.8], [0.8, 0.0]])
+    >>> margins = check_model(model, enumerate_states(model).sample(300, seed=0)).margins
+    >>> margins.name, margins.items.tolist()
+    ('margins', [[0], [1]])
     """
 
     name: str
@@ -90,6 +98,14 @@ class ModelCheck:
         Rows of the data, and of the samples of the model.
     diagnostics : SampleDiagnostics
         How well the sampler mixed.
+
+    Examples
+    --------
+    >>> from bregpath.graphs import IsingModel, check_model, enumerate_states
+    >>> model = IsingModel([0.3, -0.3], [[0.0, 0.8], [0.8, 0.0]])
+    >>> check = check_model(model, enumerate_states(model).sample(300, seed=0))
+    >>> check.n, len(check.comparisons)
+    (300, 4)
     """
 
     margins: Comparison

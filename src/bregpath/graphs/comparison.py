@@ -123,6 +123,15 @@ def compare_graphs(
         Nodes of the first; ``x0, x1, ...`` by default.
     other_names : sequence of str, optional
         Nodes of the second, if it has them in another order.
+
+    Returns
+    -------
+    GraphComparison
+
+    Examples
+    --------
+    >>> compare_graphs([[0, 1], [1, 0]], [[0, 2], [2, 0]]).common.tolist()
+    [[0, 1]]
     """
     first, nodes = check_graph(here, names)
     second, others = check_graph(there, other_names if other_names is not None or names is None else None)

@@ -40,6 +40,14 @@ class SampleDiagnostics:
         Share of swaps between neighbouring temperatures that were accepted.
     round_trips : int
         How often a replica came from the hottest temperature, which is noise, to the model: independent restarts.
+
+    Examples
+    --------
+    >>> from bregpath.graphs import IsingModel, gibbs
+    >>> model = IsingModel([0.3, -0.3], [[0.0, 0.8], [0.8, 0.0]])
+    >>> rows, diagnostics = gibbs(model, 500, seed=0, return_diagnostics=True)
+    >>> diagnostics.method, bool(diagnostics.r_hat.max() < 1.1)
+    ('gibbs', True)
     """
 
     method: str

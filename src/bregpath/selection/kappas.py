@@ -45,7 +45,7 @@ def check_kappas(kappa: Any) -> tuple[float, ...] | None:
     """
     if isinstance(kappa, str):
         if kappa != "cv":
-            raise ValueError(f'`kappa` must be a number, a list of numbers, or "cv", found {kappa!r}.')
+            raise TypeError(f'`kappa` must be a number, a list of numbers, or "cv", found {kappa!r}.')
         return KAPPAS
     if np.ndim(kappa) == 0:
         return None  # a single number, which is checked where it is used
