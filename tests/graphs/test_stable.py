@@ -93,3 +93,9 @@ def test_noise_has_hardly_any_stable_edges():
     )
     assert stable <= 2  # of 560 pairs
     assert stable < ebic
+
+
+def test_the_end_of_a_path_traced_again_is_no_warning():
+    graph = graph_of("ising-composite", stop="stable").fit(ising_data())
+    assert graph.t_ < graph.selection_.path.t[-1]
+    assert "last of the path" not in graph.summary() and "last of the path" not in graph.strongest(2).summary()

@@ -62,7 +62,9 @@ def _notes(graph: Any) -> list[str]:
     if alone and len(alone) < len(path.names):
         more = f" and {len(alone) - 5} more" if len(alone) > 5 else ""
         notes.append(f"no edges at {', '.join(alone[:5])}{more}")
-    if graph.selection_ is not None and graph.t_ >= path.t[-1] * (1 - 1e-9) and len(path.t) > 1:
+    # Of the path that was chosen from: one with fewer edges is traced again to that time only.
+    times = graph.selection_.path.t if graph.selection_ is not None else path.t[:0]
+    if len(times) > 1 and graph.t_ >= times[-1] * (1 - 1e-9):
         notes.append("the chosen time is the last of the path; look further with a larger `t_ratio`")
     if graph.stability_ is None:
         notes.append("how sure these edges are is not known yet; see stability()")
