@@ -133,7 +133,7 @@ def f1(found, truth):
     return 2 * (found & truth).sum() / (found.sum() + truth.sum())
 
 
-@pytest.mark.parametrize("kind", ["ising", "potts", "gaussian"])
+@pytest.mark.parametrize("kind", ["ising", "potts", pytest.param("gaussian", marks=pytest.mark.slow)])
 def test_edges_are_found_all_the_same(kind):
     datasets = {
         "ising": lambda seed: bregpath.datasets.make_ising_grid(3, T=1.5, n=500, seed=seed),

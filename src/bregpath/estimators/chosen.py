@@ -87,7 +87,7 @@ class ChosenGraph:
         >>> import bregpath
         >>> data = bregpath.datasets.make_ising_grid(3, T=1.5, n=500, seed=0)
         >>> graph = bregpath.IsingGraph().fit(data.X)
-        >>> graph.strongest(5).adjacency_.sum() // 2
+        >>> int(graph.strongest(5).adjacency_.sum()) // 2
         5
         """
         check_is_fitted(self)

@@ -27,7 +27,7 @@ class NormalScores:
     --------
     >>> import numpy as np
     >>> known = NormalScores.learn(np.array([[1.0], [10.0], [10.0], [1000.0]]), np.ones(4))
-    >>> known.apply(np.array([[1.0], [10.0], [505.0], [np.nan]])).ravel()
+    >>> known.apply(np.array([[1.0], [10.0], [505.0], [np.nan]])).ravel().round(3)
     array([-1.15 ,  0.   ,  0.575,    nan])
     """
 
