@@ -25,7 +25,7 @@ INSTALL := -m pip install $(PIP_FLAGS) --force-reinstall $(BUILD) .
 PYTEST := -m pytest -n $(JOBS) tests $(PYTEST_ARGS)
 # The door to the compiled core has no doctests, and cannot be imported where there is no core.
 DOCTEST := -m pytest --rootdir=. -c pyproject.toml -n $(JOBS) --doctest-modules --pyargs bregpath \
-	--ignore-glob='*/_kernels/compiled.py'
+	--ignore-glob='*/_kernels/compiled*.py'
 
 # The extras that a stamp .deps-NAME stands for.
 EXTRAS_test := test
