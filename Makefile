@@ -53,7 +53,7 @@ test-oldest: $(OLDEST)/.installed  ## the core's tests with the oldest dependenc
 	$(OLDEST)/bin/python -m pytest -n $(JOBS) $(OLDEST_TESTS) $(PYTEST_ARGS)
 
 # Where other kernels would show; series of paths take long in NumPy. All of them: make test-pure PURE_TESTS=tests
-PURE_TESTS ?= $(addprefix tests/,kernels losses penalties stores flows test_golden.py test_import.py \
+PURE_TESTS ?= $(addprefix tests/,kernels losses penalties stores flows/test_flows.py test_golden.py test_import.py \
 	path/test_properties.py path/test_reading.py path/test_screening_and_events.py path/test_stopping.py \
 	graphs/test_golden.py graphs/test_path.py graphs/test_path_reading.py graphs/test_losses_and_stores.py)
 test-pure: $(PURE)/.deps-test  ## the core's tests with the NumPy-only package
