@@ -252,7 +252,7 @@ def yes(value: Any) -> str:
 def make_page(stored: dict[str, Any]) -> str:
     """The page of the guide, of all that has been done so far."""
     results = {name: stored["data"][name] for name in DATA if name in stored["data"]}
-    titles = {name: f"### {name[:1].upper() + name[1:]}, {one['n']} x {one['p']}" for name, one in results.items()}
+    titles = {name: f"## {name[:1].upper() + name[1:]}, {one['n']} x {one['p']}" for name, one in results.items()}
     simulated = stored.get("simulations")
     splits = {len(next(iter(one["methods"].values()))["error"]) for one in results.values()}
     return PAGE.format(

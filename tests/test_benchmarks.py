@@ -129,7 +129,7 @@ def test_nested_cross_validation(tmp_path: Path) -> None:
         assert len(figures["error"]) == 5 and np.mean(figures["error"]) < 0.05 and np.all(figures["seconds"])
     few, many = (np.mean(stored["methods"][name]["variables"]) for name in ("kappa 10, 1se glmnet", "kappa 10"))
     assert few <= many
-    assert 'kappa = "cv", sparse choice' in printed and "### Digits 4 and 9, 361 x" in page.read_text()
+    assert 'kappa = "cv", sparse choice' in printed and "## Digits 4 and 9, 361 x" in page.read_text()
 
 
 def test_other_processes_see_the_same_splits(tmp_path: Path) -> None:
