@@ -22,7 +22,12 @@ if TYPE_CHECKING:
     import pandas as pd
     from scipy.sparse import csr_array
 
-__all__ = ["Complexity", "Path", "Point", "Stats", "Units", "describe", "of_the_path", "percent"]
+__all__ = ["Complexity", "Path", "Point", "Stats", "Units", "describe", "explained", "of_the_path", "percent"]
+
+
+def explained(deviance: Array, null_deviance: float) -> Array:
+    """Share of the deviance that models explain; nothing where there is nothing to explain."""
+    return 1.0 - deviance / null_deviance if null_deviance > 0 else np.zeros_like(deviance)
 
 
 def percent(share: float) -> str:
@@ -222,9 +227,7 @@ class Path:
 
     @property
     def deviance_ratio(self) -> Array:
-        if not self.null_deviance > 0:
-            return np.zeros_like(self.deviance)
-        return 1.0 - self.deviance / self.null_deviance
+        return explained(self.deviance, self.null_deviance)
 
     @cached_property
     def df(self) -> Array:

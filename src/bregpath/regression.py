@@ -12,12 +12,12 @@ import numpy as np
 from bregpath import _frames, _validation
 from bregpath._typing import Array, IntArray
 from bregpath.losses import AbstractLoss, as_loss
-from bregpath.path import Path, Units
+from bregpath.path import Units
 from bregpath.penalties import AbstractPenalty, build_penalty
 from bregpath.problem import Problem
 from bregpath.run import Assembled, TraceOptions, Track
 from bregpath.stores import AbstractStore, Scan, StandardizedStore, as_store
-from bregpath.study import AbstractStudy
+from bregpath.study import PenalisedStudy
 
 __all__ = ["HeldOut", "Regression", "without_constants"]
 
@@ -38,7 +38,7 @@ class HeldOut:
 
 
 @dataclass(frozen=True, eq=False)
-class Regression(AbstractStudy):
+class Regression(PenalisedStudy):
     """A regression of y on the columns of a store; see `AbstractStudy`.
 
     ``y`` is as the loss takes it, ``response`` as the user gave it; data are in the user's units.
@@ -176,17 +176,6 @@ class Regression(AbstractStudy):
             self.loss, self.unit, self.response[rows], self.y[rows], self.w[rows], self.weighted,
             eta[:, :, 0] if q == 1 else eta,
         )  # fmt: skip
-
-    def sizes(self, path: Path) -> Array:
-        return path.df
-
-    @property
-    def groups(self) -> IntArray | None:
-        return getattr(self.penalty, "groups", None)
-
-    @property
-    def variables(self) -> IntArray:
-        return np.arange(self.store.shape[1]) if self.groups is None else self.groups
 
 
 def without_constants(y: Array, offset: Array, loss: AbstractLoss, w: Array) -> tuple[Array, Array, Array]:

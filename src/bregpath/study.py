@@ -13,9 +13,10 @@ import numpy as np
 from bregpath import _frames
 from bregpath._typing import Array, BoolArray, IntArray
 from bregpath.path import Path
+from bregpath.penalties import AbstractPenalty
 from bregpath.run import Assembled, TraceOptions, Track, run
 
-__all__ = ["AbstractStudy", "Source"]
+__all__ = ["AbstractStudy", "PenalisedStudy", "Source"]
 
 # Beyond this size in all, replicates do not copy their rows: they share the data, other rows having weight zero.
 COPY_BYTES = 2**30
@@ -157,3 +158,20 @@ class AbstractStudy(ABC):
 
     def _on_rows(self, rows: IntArray, copies: bool) -> Assembled:
         return self.on(np.bincount(rows, minlength=len(self.w)) * self.w, copies)
+
+
+class PenalisedStudy(AbstractStudy):
+    """A study whose variables are the columns of its penalty, in their groups."""
+
+    penalty: AbstractPenalty
+
+    def sizes(self, path: Any) -> Array:
+        return path.df  # type: ignore[no-any-return]
+
+    @property
+    def groups(self) -> IntArray | None:
+        return getattr(self.penalty, "groups", None)
+
+    @property
+    def variables(self) -> IntArray:
+        return np.arange(len(self.penalty.weights)) if self.groups is None else self.groups

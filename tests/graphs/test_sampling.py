@@ -15,16 +15,6 @@ from bregpath.graphs import GaussianModel, IsingModel, PottsModel, enumerate_sta
 chains_module = importlib.import_module("bregpath.graphs.chains")
 
 
-@pytest.fixture(params=["compiled", "reference"])
-def sampler(request, monkeypatch):
-    """Both implementations."""
-    if request.param == "reference":
-        monkeypatch.setattr(_kernels, "_compiled", None)
-    elif not _kernels.has_compiled():
-        pytest.skip("built without the compiled core")
-    return request.param
-
-
 def ising(p, seed, density=1.0, scale=0.5):
     rng = np.random.default_rng(seed)
     b = np.triu(rng.normal(scale=scale, size=(p, p)), 1) * (rng.random((p, p)) < density)

@@ -8,20 +8,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from bregpath import _kernels
 from bregpath.graphs import IsingModel, PottsModel, enumerate_states, gibbs
 from bregpath.graphs.mixing import effective_size, memory, split_r_hat
 from bregpath.graphs.tempering import _spread, start_from
-
-
-@pytest.fixture(params=["compiled", "reference"])
-def sampler(request, monkeypatch):
-    """Both implementations."""
-    if request.param == "reference":
-        monkeypatch.setattr(_kernels, "_compiled", None)
-    elif not _kernels.has_compiled():
-        pytest.skip("built without the compiled core")
-    return request.param
 
 
 def two_blocs(p=12, within=0.9, between=-0.15, field=0.04, levels=None):

@@ -36,7 +36,8 @@ def test_gradient_vanishes_on_the_support(loss):
     residual = path.loss.gradient(eta, coded, np.full(200, 1 / 200)).reshape(200, -1)
     design = np.column_stack([np.ones(200), X[:, refit.support]])
     assert_allclose(design.T @ residual, 0, atol=1e-7)
-    assert refit.deviance < path.deviance[12]
+    # The path of squared loss may have arrived at its refit, up to rounding.
+    assert refit.deviance <= path.deviance[12] * (1 + 1e-12)
 
 
 def test_gaussian_is_least_squares():

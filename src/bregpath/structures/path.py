@@ -13,7 +13,7 @@ import numpy as np
 from bregpath import _validation
 from bregpath._frames import import_pandas
 from bregpath._typing import Array, IntArray
-from bregpath.path import Complexity, Path, Point, describe, of_the_path
+from bregpath.path import Complexity, Path, Point, describe, explained, of_the_path
 from bregpath.stores.split import SplitStore
 from bregpath.structures.projection import Projection
 
@@ -216,9 +216,7 @@ class StructuredPath:
 
     @property
     def deviance_ratio(self) -> Array:
-        if not self.null_deviance > 0:
-            return np.zeros_like(self.deviance)
-        return 1.0 - self.deviance / self.null_deviance
+        return explained(self.deviance, self.null_deviance)
 
     @cached_property
     def df(self) -> Array:

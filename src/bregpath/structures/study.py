@@ -24,7 +24,7 @@ from bregpath.stores.split import IdentityBlock, Metric, SplitStore
 from bregpath.structures.matrices import Structure, as_structure
 from bregpath.structures.path import Layout, StructuredPath
 from bregpath.structures.projection import Projection
-from bregpath.study import AbstractStudy
+from bregpath.study import PenalisedStudy
 
 __all__ = ["StructuredRegression", "read_study"]
 
@@ -41,7 +41,7 @@ def read_study(X: Any, y: Any, structure: Any = None, nu: Any = None, **options:
 
 
 @dataclass(frozen=True, eq=False)
-class StructuredRegression(AbstractStudy):
+class StructuredRegression(PenalisedStudy):
     r"""A regression with coefficients :math:`\alpha` whose :math:`D\alpha` is near a sparse :math:`\gamma`.
 
     .. math:: \ell(a + X\alpha) + \frac{\mu}{2\nu} |D\alpha - \gamma|^2
@@ -176,14 +176,3 @@ class StructuredRegression(AbstractStudy):
     def _columns(models: tuple[Array, Array]) -> tuple[Array, IntArray, Array]:
         """Intercepts, the columns that coefficients belong to (all of them), and coefficients."""
         return models[0], np.arange(models[1].shape[1]), models[1]
-
-    def sizes(self, path: Any) -> Array:
-        return path.df
-
-    @property
-    def groups(self) -> IntArray | None:
-        return getattr(self.penalty, "groups", None)
-
-    @property
-    def variables(self) -> IntArray:
-        return np.arange(self.structure.D.shape[0]) if self.groups is None else self.groups
