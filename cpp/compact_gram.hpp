@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <span>
 #include <vector>
 
 #include "kernels.hpp"
@@ -9,7 +10,7 @@
 namespace bregpath {
 
 // Columns of `rows` numbers times `count` sets of coefficients, three at most.
-inline void multiply(const Kernels* kernels, const std::vector<Column>& columns, Size rows, Size count, const double* v,
+inline void multiply(const Kernels* kernels, std::span<const Column> columns, Size rows, Size count, const double* v,
                      double* out) {
     const double none[3] = {0, 0, 0};
     Data plain{};

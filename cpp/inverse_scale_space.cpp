@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "arguments.hpp"
@@ -20,69 +21,80 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 struct Singular {};  // columns depend on each other: the reference knows what to do
 struct Stalled {};
 
-// The lower Cholesky factor of a matrix that gains and loses rows, column by column.
+// The Cholesky factor L of the members' part of the matrix E, and what it makes of their rows, V = L^-1 E[members, :],
+// both row by row. V has the products that a new member needs, and those that a step of the newest one causes: one row.
 class Factor {
    public:
-    Size size() const { return size_; }
-    void clear() { size_ = 0; }
+    Size size() const { return Size(rows_.size()); }
 
-    // A new last row; `row` are its entries with the old ones. False if it depends on them.
-    bool append(std::vector<double> row, double diagonal, double singular) {
-        forward(row.data());
-        const double pivot = diagonal - dot(row.data(), row.data(), size_);
-        if (!(pivot > singular * diagonal)) return false;
-        if (size_ == room_) grow();
-        for (Size j = 0; j < size_; ++j) column(j)[size_] = row[j];
-        column(size_)[size_] = std::sqrt(pivot);
-        ++size_;
+    void clear() { rows_.clear(), reduced_.clear(), columns_.clear(); }
+
+    // A new last member: its number and its row of the matrix. False if it depends on the others.
+    bool append(Size item, const double* row, Size width, double singular) {
+        std::vector<double> entries, fresh(width);
+        entries.reserve(rows_.size() + 1);
+        for (const auto& v : reduced_) entries.push_back(v[item]);
+        multiply(kernels, columns_, width, 1, entries.data(), fresh.data());
+        const double pivot = row[item] - fresh[item];
+        if (!(pivot > singular * row[item])) return false;
+        const double root = std::sqrt(pivot);
+        for (Size i = 0; i < width; ++i) fresh[i] = (row[i] - fresh[i]) / root;
+        entries.push_back(root);
+        rows_.push_back(std::move(entries)), reduced_.push_back(std::move(fresh));
+        columns_.push_back({reduced_.back().data()});
         return true;
     }
 
     // Without one row, what is left is one diagonal too many, which rotations of neighbouring columns remove.
     void remove(Size at) {
-        for (Size j = 0; j < size_; ++j) {
-            double* l = column(j);
-            std::copy(l + std::max(at, j) + (j <= at ? 1 : 0), l + size_, l + std::max(at, j) - (j > at ? 1 : 0));
+        rows_.erase(rows_.begin() + at);
+        for (Size j = at; j < size(); ++j) {
+            const double x = rows_[j][j], y = rows_[j][j + 1], length = std::hypot(x, y), c = x / length, s = y / length;
+            for (Size i = j; i < size(); ++i) rotate(c, s, &rows_[i][j], &rows_[i][j + 1], 1);
+            rows_[j].pop_back();
+            rotate(c, s, reduced_[j].data(), reduced_[j + 1].data(), Size(reduced_[j].size()));
         }
-        --size_;
-        for (Size j = at; j < size_; ++j) {
-            double *x = column(j), *y = column(j + 1);
-            const double length = std::hypot(x[j], y[j]), c = x[j] / length, s = y[j] / length;
-            for (Size i = j; i < size_; ++i) {
-                const double a = x[i], b = y[i];
-                x[i] = c * a + s * b, y[i] = c * b - s * a;
-            }
+        reduced_.pop_back(), columns_.pop_back();
+    }
+
+    // x = L^-1 x, returning the number of zeros before the first other entry: only the newest member may have a slope.
+    Size forward(double* x) const {
+        Size first = 0;
+        while (first < size() && x[first] == 0) ++first;
+        for (Size i = first; i < size(); ++i)
+            x[i] = (x[i] - dot(&rows_[i][first], x + first, i - first)) / rows_[i][i];
+        return first;
+    }
+
+    // x = L'^-1 x.
+    void backward(double* x) const {
+        for (Size i = size() - 1; i >= 0; --i) x[i] /= rows_[i][i], add(-x[i], rows_[i].data(), x, i);
+    }
+
+    // x = L' x.
+    void times_transpose(double* x) const {
+        for (Size i = 0; i < size(); ++i) {
+            const double value = x[i];
+            x[i] = 0, add(value, rows_[i].data(), x, i + 1);
         }
     }
 
-    void solve(double* x) const {
-        forward(x);
-        for (Size j = size_ - 1; j >= 0; --j) x[j] = (x[j] - dot(column(j) + j + 1, x + j + 1, size_ - j - 1)) / column(j)[j];
+    // out = V' x for an x that begins with `first` zeros.
+    void spread(const double* x, Size first, double* out, Size width) const {
+        multiply(kernels, std::span(columns_).subspan(first), width, 1, x + first, out);
     }
 
    private:
-    double* column(Size j) { return &numbers_[j * room_]; }
-    const double* column(Size j) const { return &numbers_[j * room_]; }
-
-    void forward(double* x) const {
-        Size first = 0;  // a new member is the only one with a slope
-        while (first < size_ && x[first] == 0) ++first;
-        for (Size j = first; j < size_; ++j) {
-            const double *l = column(j), pivot = x[j] /= l[j];
+    static void rotate(double c, double s, double* x, double* y, Size n) {
 #pragma omp simd
-            for (Size i = j + 1; i < size_; ++i) x[i] -= pivot * l[i];
+        for (Size i = 0; i < n; ++i) {
+            const double a = x[i], b = y[i];
+            x[i] = c * a + s * b, y[i] = c * b - s * a;
         }
     }
 
-    void grow() {
-        const Size room = 2 * room_ + 32;
-        std::vector<double> larger(room * room, 0.0);
-        for (Size j = 0; j < size_; ++j) std::copy_n(column(j), size_, &larger[j * room]);
-        numbers_.swap(larger), room_ = room;
-    }
-
-    Size size_ = 0, room_ = 0;
-    std::vector<double> numbers_;
+    std::vector<std::vector<double>> rows_, reduced_;  // L and V
+    std::vector<Column> columns_;                      // the rows of V as the kernels take them
 };
 
 struct Limits {
@@ -109,7 +121,7 @@ class InverseScaleSpace {
         tol_ = set.get<double>("TOL") * scale_, noise_ = set.get<double>("NOISE") * scale_;
         singular_ = set.get<double>("SINGULAR"), tie_ = set.get<double>("TIE"), tied_ = set.get<double>("TIED");
         max_steps_ = set.get<Size>("MAX_STEPS");
-        for (auto* v : {&low_, &high_, &lo_, &hi_, &speed_, &product_}) v->resize(m_);
+        for (auto* v : {&low_, &high_, &lo_, &hi_, &speed_, &product_, &waits_}) v->resize(m_);
         for (Size i = 0; i < m_; ++i) {
             low_[i] = limits_.lower[i] < 0 ? -limits_.weights[i] : -kInfinity;
             high_[i] = limits_.upper[i] > 0 ? limits_.weights[i] : kInfinity;
@@ -139,9 +151,9 @@ class InverseScaleSpace {
                 std::copy(slope_.begin(), slope_.end(), slope + done * m_);
             }
         } catch (const Singular&) {
-            trouble = "singular", factor_.clear(), members_.clear(), columns_.clear();
+            trouble = "singular", factor_.clear(), members_.clear();
         } catch (const Stalled&) {
-            trouble = "stalled", factor_.clear(), members_.clear(), columns_.clear();
+            trouble = "stalled", factor_.clear(), members_.clear();
         }
         nb::gil_scoped_acquire gil;
         return nb::make_tuple(done, trouble, solutions_);
@@ -173,17 +185,18 @@ class InverseScaleSpace {
         std::vector<Size> known = members_;
         std::sort(known.begin(), known.end());
         if (known != wanted) {
-            factor_.clear(), members_.clear(), columns_.clear();
+            factor_.clear(), members_.clear();
             for (const Size i : wanted) add(i);
         }
-        step_.clear();
-        for (const Size i : members_) step_.push_back(beta_[i]);
         // Coefficients at a limit other than zero are no members.
         slope_ = target_;
         for (Size i = 0; i < m_; ++i)
             if (beta_[i] != 0 && !is_inside(i))
                 for (Size j = 0; j < m_; ++j) slope_[j] -= matrix_[i * stride_ + j] * beta_[i];
-        follow(1.0);
+        reduced_.clear();
+        for (const Size i : members_) reduced_.push_back(beta_[i]);
+        factor_.times_transpose(reduced_.data());
+        follow(1.0, 0);
     }
 
     bool is_inside(Size i) const { return lo_[i] < beta_[i] && beta_[i] < hi_[i]; }
@@ -206,13 +219,13 @@ class InverseScaleSpace {
                 const bool held = lo_[i] == hi_[i] || (beta_[i] == lo_[i] && slope_[i] < -noise_) ||
                                   (beta_[i] == hi_[i] && slope_[i] > noise_);
                 speed_[i] = held ? slope_[i] : 0.0;
-                wait = std::min(wait, arrival(i));
+                wait = std::min(wait, waits_[i] = arrival(i));
             }
             is_event = now + wait <= limit && std::isfinite(wait);
             if (!is_event) wait = (std::isfinite(limit) ? limit : until) - now;
             if (!std::isfinite(wait)) throw Stalled();
             for (Size i = 0; i < m_; ++i) {
-                const bool arrives = is_event && arrival(i) <= wait + tie_ * now;
+                const bool arrives = is_event && waits_[i] <= wait + tie_ * now;
                 rho_[i] += wait * speed_[i];
                 if (arrives) rho_[i] = std::abs(rho_[i] - high_[i]) < std::abs(rho_[i] - low_[i]) ? high_[i] : low_[i];
             }
@@ -271,7 +284,7 @@ class InverseScaleSpace {
             for (const Size i : members_) size = std::max(size, std::abs(slope_[i]));
             if (size <= tol_ || (size > 0.5 * before && size <= noise_)) return;
             if (--budget < 0) throw Stalled();
-            solve();
+            const Size first = solve();
             double share = 1.0;
             for (size_t k = 0; k < members_.size(); ++k) share = std::min(share, share_to_bound(k));
             std::vector<Size> met;
@@ -280,7 +293,7 @@ class InverseScaleSpace {
             std::vector<double> bounds;
             for (const Size k : met) bounds.push_back(step_[k] < 0 ? lo_[members_[k]] : hi_[members_[k]]);
             for (size_t k = 0; k < members_.size(); ++k) beta_[members_[k]] += share * step_[k];
-            follow(share);
+            follow(share, first);
             for (size_t at = met.size(); at-- > 0;) beta_[members_[met[at]]] = bounds[at], remove(met[at]);
             before = met.empty() ? size : kInfinity;
         }
@@ -292,31 +305,31 @@ class InverseScaleSpace {
         return ((step_[k] < 0 ? lo_[i] : hi_[i]) - beta_[i]) / step_[k];
     }
 
-    void solve() {
-        step_.clear();
-        for (const Size i : members_) step_.push_back(slope_[i]);
-        factor_.solve(step_.data());
+    // The step to the optimum of the members, and how many of its reduced numbers are zero.
+    Size solve() {
+        reduced_.clear();
+        for (const Size i : members_) reduced_.push_back(slope_[i]);
+        const Size first = factor_.forward(reduced_.data());
+        step_ = reduced_;
+        factor_.backward(step_.data());
         ++solutions_;
+        return first;
     }
 
-    // The slopes after a share of `step_`.
-    void follow(double share) {
-        multiply(kernels, columns_, m_, 1, step_.data(), product_.data());
-        for (Size i = 0; i < m_; ++i) slope_[i] -= share * product_[i];
+    // The slopes after a share of the step that `reduced_` stands for.
+    void follow(double share, Size first) {
+        factor_.spread(reduced_.data(), first, product_.data(), m_);
+        bregpath::add(-share, product_.data(), slope_.data(), m_);
     }
 
     void add(Size i) {
-        const double* row = &matrix_[i * stride_];
-        std::vector<double> entries;
-        entries.reserve(members_.size() + 1);
-        for (const Size j : members_) entries.push_back(row[j]);
-        if (!factor_.append(std::move(entries), row[i], singular_)) throw Singular();
-        members_.push_back(i), columns_.push_back({row});
+        if (!factor_.append(i, &matrix_[i * stride_], m_, singular_)) throw Singular();
+        members_.push_back(i);
     }
 
     void remove(Size at) {
         factor_.remove(at);
-        members_.erase(members_.begin() + at), columns_.erase(columns_.begin() + at);
+        members_.erase(members_.begin() + at);
     }
 
     nb::object arguments_;  // whose arrays are in use
@@ -329,10 +342,9 @@ class InverseScaleSpace {
     std::vector<double> low_, high_;  // rho between which a coefficient is zero
     std::vector<double> rho_, beta_, slope_, speed_;
     std::vector<double> lo_, hi_;  // coefficients that rho allows
-    std::vector<Size> members_;    // coordinates strictly between them, in the order of the factor ...
-    std::vector<Column> columns_;  // ... and their columns of the matrix
+    std::vector<Size> members_;  // coordinates strictly between them, in the order of the factor
     Factor factor_;
-    std::vector<double> step_, product_;
+    std::vector<double> step_, reduced_, product_, waits_;
 };
 
 }  // namespace
