@@ -26,6 +26,7 @@ struct Column {
     const int32_t* rows = nullptr;  // sparse: of the stored values ...
     Size count = 0;                 // ... and how many there are
     double center = 0, scale = 1;   // sparse: subtracted from every entry, and divides the column
+    bool is_indicator = false;      // sparse: all that is stored is one and the same number
 };
 
 struct Columns {

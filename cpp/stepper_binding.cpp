@@ -83,7 +83,9 @@ std::vector<Column> read_columns(const Named& from, Size n) {
         const double *center = from.numbers("center", {k}), *scale = from.numbers("scale", {k});
         for (Size j = 0; j < k; ++j) {
             require(0 <= ends[j] && ends[j] <= ends[j + 1] && ends[j + 1] <= stored, "`indptr` is out of range");
-            columns.push_back({values + ends[j], rows + ends[j], ends[j + 1] - ends[j], center[j], scale[j]});
+            const double *first = values + ends[j], *last = values + ends[j + 1];
+            const bool is_indicator = first < last && std::all_of(first, last, [first](double x) { return x == *first; });
+            columns.push_back({first, rows + ends[j], ends[j + 1] - ends[j], center[j], scale[j], is_indicator});
         }
         require(std::all_of(rows, rows + stored, [n](int32_t i) { return i >= 0 && i < n; }),
                 "a row of a sparse block is out of range");

@@ -47,6 +47,13 @@ def size(request):
     return request.param
 
 
+@pytest.fixture
+def no_gram(monkeypatch):
+    """Squared loss passes over the rows, too."""
+    monkeypatch.setattr(GramBlock, "pays", staticmethod(lambda *_: False))
+    monkeypatch.setattr(GramBlock, "pays_whole", staticmethod(lambda *_: False))
+
+
 @pytest.mark.parametrize("step", ["adaptive", 0.02])
 @pytest.mark.parametrize("penalty", sorted(PENALTIES))
 @pytest.mark.parametrize("loss", sorted(LOSSES))
@@ -75,6 +82,19 @@ def test_sparse_weighted_with_offset_and_limits(loss, size):
     assert_same(*both(thin, y, loss=loss, t_ratio=10.0, n_times=30, **options))
 
 
+@pytest.mark.usefixtures("no_gram")
+@pytest.mark.parametrize("loss", sorted(LOSSES))
+def test_sparse_indicators(loss, size):
+    """Columns that store one number, of which the core reads the rows alone, next to others and to an empty one."""
+    X, y = make_data(loss)
+    X[:, ::2] = 2.5 * (X[:, ::2] > 0.3)
+    X[:, 5] = 0.0
+    compiled, reference = both(sp.csc_array(X), y, loss=loss, t_ratio=10.0, n_times=30)
+    assert_same(compiled, reference)
+    support = compiled.support(compiled.t[-1])
+    assert (support % 2 == 0).any() and (support % 2 == 1).any()
+
+
 @pytest.mark.parametrize("loss", sorted(LOSSES))
 def test_box_limits_inside_groups(loss, size):
     X, y = make_data(loss)
@@ -97,13 +117,6 @@ def test_gram_matrix_of_a_growing_working_set():
 
 # The kernels take dense columns by blocks of 64 to 1,024 rows, the nodes of a graph by blocks of up to 5,456.
 MANY_ROWS = [2_500, 6_000]
-
-
-@pytest.fixture
-def no_gram(monkeypatch):
-    """Squared loss passes over the rows, too."""
-    monkeypatch.setattr(GramBlock, "pays", staticmethod(lambda *_: False))
-    monkeypatch.setattr(GramBlock, "pays_whole", staticmethod(lambda *_: False))
 
 
 @pytest.mark.usefixtures("no_gram")
