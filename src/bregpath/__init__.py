@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from bregpath.flow.stop import Progress as Progress
     from bregpath.flow.stop import Result as Result
     from bregpath.flow.stop import StopAtDevianceRatio as StopAtDevianceRatio
+    from bregpath.flow.stop import StopAtPlateau as StopAtPlateau
     from bregpath.flow.stop import StopAtTime as StopAtTime
     from bregpath.flow.stop import StopAtVariables as StopAtVariables
     from bregpath.flow.stop import StopWhenWorse as StopWhenWorse
@@ -61,6 +62,7 @@ _HOME = {
     "Selection": "bregpath.selection",
     "Stability": "bregpath.selection",
     "StopAtDevianceRatio": "bregpath.flow.stop",
+    "StopAtPlateau": "bregpath.flow.stop",
     "StopAtTime": "bregpath.flow.stop",
     "StopAtVariables": "bregpath.flow.stop",
     "StopWhenWorse": "bregpath.flow.stop",

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 
 import bregpath
-from bregpath import Result, StopAtDevianceRatio, StopAtTime, StopAtVariables, StopWhenWorse, trace_path
+from bregpath import Result, StopAtDevianceRatio, StopAtPlateau, StopAtTime, StopAtVariables, StopWhenWorse, trace_path
 from bregpath.flow import integrate, screened
 from tests.helpers import (
     LOSSES_WITH_UNITS,
@@ -48,6 +48,29 @@ def test_stop_at_deviance_ratio_and_time(loss: str) -> None:
         path = trace(X, y, loss=loss, stop=rule)
         assert path.result is Result.STOPPED
         assert whole.t[10] <= path.t[-1] < whole.t[-1]
+
+
+def test_stop_at_plateau(loss: str) -> None:
+    X, y = make_data(loss)
+    whole = trace(X, y, loss=loss, n_times=2000)
+    rule = StopAtPlateau(gain=0.02, growth=2.0)
+    path = trace(X, y, loss=loss, stop=rule)
+    assert path.result is Result.STOPPED
+    end = path.t[-1]
+    assert 2.0 * whole.t[0] <= end < whole.t[-1]
+
+    def gain(t: float) -> float:
+        return 1 - np.interp(t / 2.0, whole.t, whole.deviance_ratio) / np.interp(t, whole.t, whole.deviance_ratio)
+
+    assert gain(end) < 0.025  # the rule looks at the ends of steps
+    assert all(gain(t) > 0.015 for t in whole.t if 2.0 * whole.t[0] <= t < 0.9 * end)
+    assert_array_equal(trace(X, y, loss=loss, stop=rule).t, path.t)  # nothing is remembered from path to path
+
+
+@pytest.mark.parametrize(("option", "value"), [("gain", -1.0), ("gain", np.nan), ("growth", 1.0), ("growth", "2")])
+def test_plateau_refuses(option: str, value: object) -> None:
+    with pytest.raises((TypeError, ValueError), match=f"`{option}`"):
+        StopAtPlateau(**{option: value})
 
 
 def test_stop_rule_sees_the_path_in_the_users_units(loss: str) -> None:

@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from bregpath._typing import Array
-from bregpath._validation import as_array, unmasked
+from bregpath._validation import as_array, check_number, unmasked
 
 __all__ = [
     "AbstractStop",
     "Progress",
     "Result",
     "StopAtDevianceRatio",
+    "StopAtPlateau",
     "StopAtTime",
     "StopAtVariables",
     "StopWhenWorse",
@@ -164,6 +165,45 @@ class StopAtDevianceRatio(AbstractStop):
 
     def __call__(self, progress: Progress) -> bool:
         return progress.deviance_ratio >= self.ratio
+
+
+@dataclass(eq=False)
+class StopAtPlateau(AbstractStop):
+    """End the path once it explains hardly more than it did some time ago.
+
+    glmnet ends where the explained deviance grows by less than 1e-5 of itself from one lambda to the next, which is a
+    growth of t by 5 %. A path with a large kappa rests between two entries, so it is given more time.
+
+    Parameters
+    ----------
+    gain : float, default 1e-3
+        Share of the explained deviance that must be gained ...
+    growth : float, default 1.5
+        ... while t grows by this factor.
+
+    Examples
+    --------
+    >>> import bregpath
+    >>> data = bregpath.datasets.make_linear(400, 20, 3, seed=0)
+    >>> path = bregpath.trace_path(data.X, data.y, stop=bregpath.StopAtPlateau())
+    >>> path.result, int(path.df[-1])
+    (<Result.STOPPED: ...>, 3)
+    """
+
+    gain: float = 1e-3
+    growth: float = 1.5
+    _seen: tuple[tuple[float, float], ...] = field(default=(), init=False, repr=False)  # times and shares explained
+
+    def __post_init__(self) -> None:
+        check_number("gain", self.gain)
+        check_number("growth", self.growth, above=1.0)
+
+    def __call__(self, progress: Progress) -> bool:
+        now, before = progress.deviance_ratio, progress.t / self.growth
+        # Of the times that are long enough ago, the last one is all that will be asked for.
+        ago = max((k for k, (t, _) in enumerate(self._seen) if t <= before), default=None)
+        self._seen = (*self._seen[ago or 0 :], (progress.t, now))
+        return ago is not None and now - self._seen[0][1] < self.gain * now
 
 
 @dataclass(eq=False)
