@@ -10,6 +10,9 @@
 
 namespace bregpath {
 
+// Without the care for numbers whose squares overflow or vanish, which curvatures are not: std::hypot is slow.
+inline double hypotenuse(double x, double y) { return std::sqrt(x * x + y * y); }
+
 // Eigenvalues of a symmetric tridiagonal matrix into its `diagonal`, by implicit QL steps; `off` is lost. `axes` has rows of
 // an orthogonal matrix, one after the other, and becomes their products with the eigenvectors.
 inline void diagonalise(std::vector<double>& diagonal, std::vector<double>& off, double* axes, Size rows) {
@@ -23,13 +26,13 @@ inline void diagonalise(std::vector<double>& diagonal, std::vector<double>& off,
                                                              (std::abs(diagonal[last]) + std::abs(diagonal[last + 1])))
                 ++last;
             if (last == first) break;
-            double g = (diagonal[first + 1] - diagonal[first]) / (2 * off[first]), r = std::hypot(g, 1.0);
+            double g = (diagonal[first + 1] - diagonal[first]) / (2 * off[first]), r = hypotenuse(g, 1.0);
             g = diagonal[last] - diagonal[first] + off[first] / (g + std::copysign(r, g));  // shifted
             double s = 1, c = 1, p = 0;
             Size i = last - 1;
             for (; i >= first; --i) {
                 const double f = s * off[i], b = c * off[i];
-                off[i + 1] = r = std::hypot(f, g);
+                off[i + 1] = r = hypotenuse(f, g);
                 if (r == 0) {
                     diagonal[i + 1] -= p, off[last] = 0;
                     break;
