@@ -71,7 +71,7 @@ SANITIZERS := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-
 sanitize: $(SANITIZE)/.deps-test  ## the tests of paths with a core built with ASan and UBSan
 	LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so)" \
 		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
-		$(SANITIZE)/bin/python -m pytest -q -p no:xdist tests/path tests/kernels tests/test_golden.py tests/graphs $(PYTEST_ARGS)
+		$(SANITIZE)/bin/python -m pytest -q -p no:xdist tests/path tests/kernels tests/flows tests/test_golden.py tests/graphs $(PYTEST_ARGS)
 
 lint: $(VENV)/.deps-lint  ## ruff, the direction of imports, types
 	$(VENV)/bin/ruff check .
