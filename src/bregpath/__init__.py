@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from bregpath.estimators import BregmanRegressor as BregmanRegressor
     from bregpath.estimators import GaussianGraph as GaussianGraph
     from bregpath.estimators import IsingGraph as IsingGraph
+    from bregpath.estimators import MixedGraph as MixedGraph
     from bregpath.estimators import PottsGraph as PottsGraph
     from bregpath.flow.stop import Progress as Progress
     from bregpath.flow.stop import Result as Result
@@ -52,6 +53,7 @@ _HOME = {
     "BregmanRegressor": "bregpath.estimators",
     "GaussianGraph": "bregpath.estimators",
     "IsingGraph": "bregpath.estimators",
+    "MixedGraph": "bregpath.estimators",
     "PottsGraph": "bregpath.estimators",
     "KnockoffSelection": "bregpath.selection",
     "Path": "bregpath.path",

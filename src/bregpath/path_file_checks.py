@@ -27,7 +27,8 @@ _ARRAYS = {
     **{f"chunk_{f.name}": ("f", 1) for f in fields(Chunk)},
 }  # fmt: skip
 _SOMETIMES = {
-    "groups": ("i", 1), "center": ("f", 1), "scale": ("f", 1), "y_unit": ("f", 0), "shift": ("f", 1), "mean": ("f", 1)
+    "groups": ("i", 1), "center": ("f", 1), "scale": ("f", 1), "y_unit": ("f", 0), "shift": ("f", 1), "mean": ("f", 1),
+    "kinds": ("i", 1), "max_counts": ("f", 1),
 }  # fmt: skip
 _MAY_BE_INFINITE = ("weights", "lower", "upper", "kappa")
 
@@ -45,8 +46,9 @@ def check_arrays(arrays: Mapping[str, Array], extra: set[str]) -> None:
     p, q = arrays["beta_null"].shape
     for name in ("weights", "lower", "upper"):
         require(arrays[name].shape == (p, q), f"`{name}` of shape {arrays[name].shape} for coefficients {(p, q)}")
-    for name in ("center", "scale", "groups"):
-        if name in arrays and "mean" not in arrays:
+    own = {"groups"} if "mean" in arrays else {"center", "scale", "groups"}  # of the columns, not of the nodes
+    for name in sorted(own):
+        if name in arrays:
             require(arrays[name].shape == (p,), f"`{name}` of shape {arrays[name].shape} for {p} columns")
     for name in ("scale", "y_unit", "kappa"):
         require(name not in arrays or (arrays[name] > 0).all(), f"`{name}` that is not positive")
@@ -125,7 +127,8 @@ def check_layout(record: Any, kinds: Mapping[str, type[AbstractLayout]]) -> type
 def check_sizes(layout: AbstractLayout, arrays: Mapping[str, Array]) -> None:
     """The layout of a graph fits its arrays; counted before anything of that size is made."""
     shapes = {name: getattr(layout, name).shape for name in layout.array_names}
-    require(set(shapes.values()) <= {(layout.n_nodes,)}, f"shapes {shapes} of {layout.n_nodes} nodes")
+    wanted_shapes = {name: layout.array_shape(name) for name in layout.array_names}
+    require(shapes == wanted_shapes, f"shapes {shapes} of {layout.n_nodes} nodes")
     found, wanted = len(arrays["alpha_null"]), layout.n_alpha
     require(found == wanted, f"{found} fields, where the graph has {wanted}")
     shape, size = arrays["beta_null"].shape, layout.n_coefficients

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.testing import assert_allclose
 
 import bregpath
-from bregpath.graphs import GaussianModel, IsingModel, PottsModel, enumerate_states
+from bregpath.graphs import GaussianModel, IsingModel, MixedModel, PottsModel, enumerate_states
 from bregpath.graphs.path import GraphPath
 
 N_STATES = (3, 2, 4, 3)
+KINDS = ("gaussian", "categorical", "count", "categorical", "gaussian")
 N_ROWS = 160  # a number with many divisors: correlations and entry times may tie
 
 
@@ -66,6 +67,27 @@ def gaussian_data(n: int = 100, p: int = 5, seed: int = 0, strength: float = 0.4
     return gaussian_model(p, strength).sample(n, seed=seed)
 
 
+def mixed_model() -> MixedModel:
+    """A chain: a number, three labels, a count, two labels, a number."""
+    couplings = np.zeros((8, 8))
+    couplings[0, 1:4] = 0.7, 0.0, -0.7
+    couplings[1:4, 4] = -0.3, 0.3, 0.0
+    couplings[4, 5:7] = -0.2, 0.2
+    couplings[5:7, 7] = -0.8, 0.8
+    couplings += couplings.T - np.diag([1.0, 0, 0, 0, 0, 0, 0, 0.5])
+    return MixedModel([0.2, 0, 0.1, 0, 0.8, 0, 0.2, 3.0], couplings, KINDS, [1, 3, 1, 2, 1], [0, 0, 20, 0, 0])
+
+
+@cache
+def _mixed_rows(n: int, seed: int) -> np.ndarray:
+    return mixed_model().sample(n, seed=seed, burn_in=100)
+
+
+def mixed_data(n: int = N_ROWS, seed: int = 0) -> np.ndarray:
+    """Numbers, codes of labels, and counts."""
+    return _mixed_rows(n, seed).copy()
+
+
 CASES: dict[str, tuple[type, dict[str, Any]]] = {
     "ising-composite": (bregpath.IsingGraph, {"loss": "composite"}),
     "ising-mpf": (bregpath.IsingGraph, {"loss": "mpf"}),
@@ -78,14 +100,15 @@ CASES: dict[str, tuple[type, dict[str, Any]]] = {
     "potts-reduced": (bregpath.PottsGraph, {"parameters": "reduced"}),
     "gaussian-likelihood": (bregpath.GaussianGraph, {"loss": "likelihood"}),
     "gaussian-composite": (bregpath.GaussianGraph, {"loss": "composite"}),
+    "mixed": (bregpath.MixedGraph, {"kinds": KINDS}),
 }
-DISCRETE = [name for name in CASES if not name.startswith("gaussian")]
-ONE_OF_EACH = ["ising-composite", "potts", "gaussian-likelihood"]
+DISCRETE = [name for name in CASES if name.startswith(("ising", "potts"))]
+ONE_OF_EACH = ["ising-composite", "potts", "gaussian-likelihood", "mixed"]
 
 
 def data_of(case: str, n: int = N_ROWS, seed: int = 0) -> np.ndarray:
     """A table for a case."""
-    make = {"ising": ising_data, "potts": potts_data, "gaussian": gaussian_data}[case.partition("-")[0]]
+    make = {"ising": ising_data, "potts": potts_data, "gaussian": gaussian_data, "mixed": mixed_data}[case.partition("-")[0]]
     return make(n, seed=seed)
 
 

@@ -87,7 +87,7 @@ def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps:
         return compiled_exponential.advance(system, knot, memory, until, max_steps, keep_rows)
     if _compiled is not None and _compiled.supports(system):
         return _compiled.advance(system, knot, memory, until, max_steps, keep_rows)
-    return reference.advance(system, knot, memory, until, max_steps)
+    return reference.advance(system, knot, memory, until, max_steps, keep_rows)
 
 
 def values(system: System, alpha: Array, beta: Array) -> Array:

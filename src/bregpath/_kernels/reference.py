@@ -57,15 +57,22 @@ NOISE = 1e-6  # ... and one below this, if a shorter step does not lessen it fou
 INSIDE = (0.25, 0.5, 0.75)  # of a step: where a loss that is not finite everywhere is looked at
 
 
-def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps: int) -> Steps:
+def advance(
+    system: System, knot: Knot, memory: Memory, until: float, max_steps: int, keep_rows: bool = True
+) -> Steps:
     """Steps from ``knot`` until one reaches ``until`` or ``max_steps`` are done."""
-    return walk(system, _fixed_step if system.step is not None else _adaptive_step, knot, memory, until, max_steps)
+    take_step = _fixed_step if system.step is not None else _adaptive_step
+    return walk(system, take_step, knot, memory, until, max_steps, keep_rows)
 
 
 def walk(
-    system: System, take_step: Callable[..., Step], knot: Knot, memory: Any, until: float, max_steps: int
-) -> Steps:
-    """A block of steps of any kind; ``take_step(system, knot, memory)`` is one of them."""
+    system: System, take_step: Callable[..., Step], knot: Knot, memory: Any, until: float, max_steps: int,
+    keep_rows: bool = True,
+) -> Steps:  # fmt: skip
+    """A block of steps of any kind; ``take_step(system, knot, memory)`` is one of them.
+
+    Without ``keep_rows`` only the last ``R`` and ``residual`` are kept.
+    """
     path, interrupted = [(knot, memory, 0.0)], False
     while len(path) <= max_steps and path[-1][0].t < until:
         try:
@@ -76,7 +83,8 @@ def walk(
                 raise
             interrupted = isinstance(trouble, KeyboardInterrupt)
             break  # keep what was done; a step that failed fails again in the next call
-    arrays = {f.name: np.stack([getattr(k, f.name) for k, _, _ in path]) for f in fields(Knot)}
+    kept = {f.name: path if keep_rows or f.name not in ("R", "residual") else path[-1:] for f in fields(Knot)}
+    arrays = {name: np.stack([getattr(k, name) for k, _, _ in knots]) for name, knots in kept.items()}
     reach = np.array([longest for _, _, longest in path])
     return Steps(system.columns, **arrays, reach=reach, memory=lambda k: path[k][1], interrupted=interrupted)
 

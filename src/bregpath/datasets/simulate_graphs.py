@@ -14,7 +14,7 @@ import numpy as np
 
 from bregpath._typing import Array, BoolArray, IntArray
 from bregpath._validation import check_integer
-from bregpath.graphs import GaussianModel, IsingModel, PottsModel, gibbs
+from bregpath.graphs import GaussianModel, IsingModel, MixedModel, PottsModel, gibbs
 
 from .simulate import Seed, _check, _generator, rows_of_test
 
@@ -35,7 +35,7 @@ class GraphSimulation:
     ----------
     X : ndarray of shape (n, p)
         The sample.
-    model : IsingModel, PottsModel or GaussianModel
+    model : IsingModel, PottsModel, GaussianModel or MixedModel
         The truth.
     X_test : as X, with `n_test` rows, or None
         A fresh sample of the same model.
@@ -48,18 +48,23 @@ class GraphSimulation:
     """
 
     X: Array
-    model: IsingModel | PottsModel | GaussianModel
+    model: IsingModel | PottsModel | GaussianModel | MixedModel
     X_test: Array | None = None
 
     @property
     def fields(self) -> Array:
-        """Fields of an Ising or Potts model."""
+        """Fields of an Ising, Potts or mixed model."""
         return self.model.fields  # type: ignore[union-attr]
 
     @property
     def couplings(self) -> Array:
-        """Couplings of an Ising or Potts model."""
+        """Couplings of an Ising, Potts or mixed model."""
         return self.model.couplings  # type: ignore[union-attr]
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """What the nodes of a mixed model are: "gaussian", "categorical" or "count"."""
+        return self.model.kinds  # type: ignore[union-attr]
 
     @property
     def precision(self) -> Array:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from bregpath.estimators.classifier import BregmanClassifier
 from bregpath.estimators.gaussian import GaussianGraph
 from bregpath.estimators.ising import IsingGraph
+from bregpath.estimators.mixed import MixedGraph
 from bregpath.estimators.potts import PottsGraph
 from bregpath.estimators.regressor import BregmanRegressor
 
-__all__ = ["BregmanClassifier", "BregmanRegressor", "GaussianGraph", "IsingGraph", "PottsGraph"]
+__all__ = ["BregmanClassifier", "BregmanRegressor", "GaussianGraph", "IsingGraph", "MixedGraph", "PottsGraph"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,7 @@ from bregpath.graphs.data import StateCoder
 from bregpath.graphs.layouts import AbstractLayout, StateLayout
 from bregpath.graphs.missing import draw_from_margins
 
-__all__ = ["DiscreteGraph"]
+__all__ = ["DiscreteGraph", "tell_constant"]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -63,17 +64,21 @@ class DiscreteGraph(AbstractGraph):
         """Fill gaps from their columns; say which nodes cannot have edges; refuse a table of nothing else."""
         missing = codes < 0
         rows = draw_from_margins(codes, missing, rng)
-        varies = layout.varies(rows, w)
-        if not varies.any():
-            raise ValueError("`X` has one label only in every column; there is nothing to learn from it.")
-        if not varies.all():
-            names = [name for name, moves in zip(layout.names, varies, strict=True) if not moves]
-            more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-            warnings.warn(
-                f"`X` has one label only in column(s) {', '.join(map(repr, names[:5]))}{more}: these nodes get no "
-                "edges. Drop them, or take more rows.",
-                UserWarning,
-                stacklevel=5,  # the caller of fit
-            )
+        tell_constant(layout.names, layout.varies(rows, w), "label", stacklevel=6)
         self.levels_ = list(layout.levels)
         return layout, rows, w, missing
+
+
+def tell_constant(names: Sequence[str], varies: BoolArray, what: str, stacklevel: int) -> None:
+    """Warn, as far up as the caller of fit, of nodes that cannot have edges; refuse a table of nothing else."""
+    if not varies.any():
+        raise ValueError(f"`X` has one {what} only in every column; there is nothing to learn from it.")
+    constant = [repr(name) for name, moves in zip(names, varies, strict=True) if not moves]
+    if constant:
+        more = f" and {len(constant) - 5} more" if len(constant) > 5 else ""
+        warnings.warn(
+            f"`X` has one {what} only in column(s) {', '.join(constant[:5])}{more}: these nodes get no edges. Drop "
+            "them, or take more rows.",
+            UserWarning,
+            stacklevel=stacklevel,
+        )

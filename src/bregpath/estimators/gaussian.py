@@ -20,7 +20,7 @@ from bregpath.graphs.normal_scores import NormalScores
 from bregpath.selection.checks import check_choice
 from bregpath.selection.kappas import CV_RULES
 
-__all__ = ["GaussianGraph"]
+__all__ = ["GaussianGraph", "check_squares"]
 
 SMALLEST = 1e-140  # difference whose square is still a number of full precision, as is that of its inverse
 MANY_NODES = 500  # from which on factorising a matrix is worth several threads
@@ -99,7 +99,7 @@ class GaussianGraph(AbstractGraph):
         self._normal_scores = NormalScores.learn(values, weights) if self.transform == "rank" else None
         values = self._transformed(values)
         values = draw_from_margins(values, missing, rng)
-        _check_squares(values, names)
+        check_squares(values, names)
         mean = weights @ values / weights.sum()
         scale = np.sqrt(np.diagonal(covariance(values, weights, mean)))
         constant = np.flatnonzero(scale <= 1e-13 * np.abs(mean))
@@ -162,7 +162,7 @@ class GaussianGraph(AbstractGraph):
         return -0.5 * deviance - jacobian - constant
 
 
-def _check_squares(values: Array, names: tuple[str, ...]) -> None:
+def check_squares(values: Array, names: tuple[str, ...]) -> None:
     """Refuse columns of numbers whose squares are infinite, or whose variance would be zero though they differ."""
     largest, spread = np.abs(values).max(axis=0), np.ptp(values, axis=0)
     wrong = np.flatnonzero((largest > 1 / SMALLEST) | ((spread > 0) & (spread < SMALLEST)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -15,7 +16,7 @@ from bregpath.graphs.data import StateCoder
 from bregpath.graphs.layouts import AbstractLayout, FieldLayout
 from bregpath.selection.checks import check_choice
 
-__all__ = ["PottsGraph"]
+__all__ = ["PottsGraph", "check_states"]
 
 
 @dataclass(eq=False, repr=False)
@@ -83,14 +84,14 @@ class PottsGraph(DiscreteGraph):
             raise ValueError(f"`min_count` must be a whole number of at least 1, found {self.min_count!r}.")
         coder, codes = StateCoder.learn(X, int(self.min_count), w, self._takes_gaps)
         weights = _validation.check_counts(w, len(codes))
-        _check_states(coder, codes, weights)
+        check_states(coder.names, coder.levels, codes, weights)
         layout = FieldLayout(coder.names, coder.levels, self.couplings, self.parameters, self.penalty)
         return self._checked(layout, codes, weights, rng)
 
 
-def _check_states(coder: StateCoder, codes: Array, w: Array) -> None:
-    """All labels have rows that count."""
-    for name, labels, column in zip(coder.names, coder.levels, codes.T, strict=True):
+def check_states(names: Sequence[str], levels: Sequence[Array], codes: Array, w: Array) -> None:
+    """All labels have rows that count; codes below 0 are missing."""
+    for name, labels, column in zip(names, levels, codes.T, strict=True):
         known = column >= 0
         counts = np.bincount(column[known], weights=w[known], minlength=len(labels))
         if not counts.all():

@@ -9,6 +9,7 @@ from .exact import enumerate_states
 from .export import adjacency, edge_table, sparsity, to_networkx, write_edges, write_graphml
 from .gibbs import gibbs
 from .mdc import mdc
+from .mixed_model import MixedModel
 from .mixing import SampleDiagnostics
 from .models import GaussianModel, IsingModel, PottsModel
 from .path import GraphPath
@@ -20,6 +21,7 @@ __all__ = [
     "GraphComparison",
     "GraphPath",
     "IsingModel",
+    "MixedModel",
     "ModelCheck",
     "PottsModel",
     "SampleDiagnostics",

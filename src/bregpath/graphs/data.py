@@ -17,12 +17,15 @@ __all__ = [
     "RARE",
     "StateCoder",
     "add_absent_states",
+    "add_absent_values",
     "check_nodes",
     "collapse_rows",
     "count_states",
     "covariance",
+    "missing_cells",
     "read_columns",
     "read_numbers",
+    "to_numbers",
 ]
 
 RARE = "(rare)"  # the label that stands for all pooled labels of a node
@@ -51,19 +54,24 @@ def read_columns(X: Any, least_rows: int = 1, gaps: bool = False) -> tuple[list[
 def read_numbers(X: Any, least_rows: int = 1, gaps: bool = False) -> tuple[Array, tuple[str, ...] | None]:
     """A table of finite numbers, NaN where there may be ``gaps``, and the names of a data frame."""
     columns, names = read_columns(X, least_rows, gaps)
-    values = np.empty((len(columns[0]), len(columns)))
-    for j, cells in enumerate(columns):
-        known, where = ~_missing(cells), f"column {names[j] if names else j!r}"
-        column = cells if known.all() else cells[known]
-        if column.dtype.kind not in "fiub":  # objects may be numbers all the same: decimals, integers of any size
-            wrong = [value for value in column.tolist() if not isinstance(value, (numbers.Real, Decimal))]
-            if wrong:
-                raise TypeError(f"`X` must hold numbers, found {wrong[0]!r} in {where}; use PottsGraph for labels.")
-        values[:, j] = np.nan
-        values[known, j] = column
-        if not np.isfinite(values[known, j]).all():
-            raise ValueError(f"`X` contains infinity in {where}; drop these rows.")
-    return values, names
+    where = [f"column {names[j] if names else j!r}" for j in range(len(columns))]
+    remedy = "use PottsGraph for labels"
+    return np.column_stack([to_numbers(column, at, remedy) for column, at in zip(columns, where, strict=True)]), names
+
+
+def to_numbers(cells: Array, where: str, remedy: str) -> Array:
+    """A column of finite numbers, NaN where cells are missing; ``remedy`` is what to do about others."""
+    known = ~missing_cells(cells)
+    column = cells if known.all() else cells[known]
+    if column.dtype.kind not in "fiub":  # objects may be numbers all the same: decimals, integers of any size
+        wrong = [value for value in column.tolist() if not isinstance(value, (numbers.Real, Decimal))]
+        if wrong:
+            raise TypeError(f"`X` must hold numbers, found {wrong[0]!r} in {where}; {remedy}.")
+    values = np.full(len(cells), np.nan)
+    values[known] = column
+    if not np.isfinite(values[known]).all():
+        raise ValueError(f"`X` contains infinity in {where}; drop these rows.")
+    return values
 
 
 def check_nodes(found: int, names: tuple[str, ...] | None, nodes: tuple[str, ...]) -> None:
@@ -78,7 +86,7 @@ def check_nodes(found: int, names: tuple[str, ...] | None, nodes: tuple[str, ...
         )
 
 
-def _missing(column: Array) -> BoolArray:
+def missing_cells(column: Array) -> BoolArray:
     """Which cells hold nothing."""
     if column.dtype.kind == "f":
         return np.isnan(column)
@@ -89,7 +97,7 @@ def _missing(column: Array) -> BoolArray:
 
 def _known(column: Array, where: str, gaps: bool) -> Array:
     column = np.asarray(column)
-    missing = _missing(column)
+    missing = missing_cells(column)
     if missing.any() and not gaps:
         raise ValueError(
             f"`X` has {missing.sum()} missing value(s) in {where} (first: row {missing.argmax()}); drop these rows, "
@@ -138,10 +146,14 @@ class StateCoder:
         """
         columns, names = read_columns(X, least_rows=2, gaps=gaps)
         w = _validation.check_counts(w, len(columns[0]))
-        names = names or tuple(f"x{j}" for j in range(len(columns)))
+        coder = cls.of_columns(names or tuple(f"x{j}" for j in range(len(columns))), columns, min_count, w)
+        return coder, coder.codes(columns)
+
+    @classmethod
+    def of_columns(cls, names: Sequence[str], columns: list[Array], min_count: int, w: Array) -> StateCoder:
+        """Labels of some columns, whose rows count ``w``."""
         found = [_levels(column, min_count, w, name) for name, column in zip(names, columns, strict=True)]
-        coder = cls(names, tuple(found))
-        return coder, coder._codes(columns)
+        return cls(tuple(names), tuple(found))
 
     def with_pairs(self) -> StateCoder:
         """The same with two labels a node, also where one was seen: the pair of another node that has it, or `RARE`."""
@@ -158,14 +170,15 @@ class StateCoder:
         """Codes (n, p) of new data, -1 for missing cells if there may be ``gaps``."""
         columns, names = read_columns(X, gaps=gaps)
         check_nodes(len(columns), names, self.names)
-        return self._codes(columns)
+        return self.codes(columns)
 
-    def _codes(self, columns: list[Array]) -> IntArray:
+    def codes(self, columns: list[Array]) -> IntArray:
+        """Codes (n, p) of some columns, -1 for missing cells."""
         codes = np.empty((len(columns[0]), len(columns)), dtype=np.intp)
         for j, (column, levels) in enumerate(zip(columns, self.levels, strict=True)):
             number = {label: code for code, label in enumerate(levels.tolist())}
             other = number.get(RARE, -1)
-            known = ~_missing(column)
+            known = ~missing_cells(column)
             found, position = _unique(column[known], self.names[j])
             of_found = np.array([number.get(label, other) for label in found.tolist()], dtype=np.intp)
             if (of_found < 0).any():
@@ -181,7 +194,7 @@ class StateCoder:
 
 def _levels(column: Array, min_count: int, w: Array, name: str) -> Array:
     """Sorted labels of a column, those that are too rare replaced by one."""
-    known = ~_missing(column)
+    known = ~missing_cells(column)
     labels, position = _unique(column[known], name)
     common = np.bincount(position, weights=w[known], minlength=len(labels)) >= min_count
     if min_count == 1 or common.all():
@@ -221,8 +234,9 @@ def collapse_rows(codes: IntArray, w: Array) -> tuple[IntArray, Array]:
 
 
 def count_states(codes: IntArray, w: Array, n_states: Sequence[int]) -> list[Array]:
-    """Weight of each state of each node."""
-    return [np.bincount(column, weights=w, minlength=q) for column, q in zip(codes.T, n_states, strict=True)]
+    """Weight of each state of each node; none of nodes without states."""
+    columns = zip(codes.T, n_states, strict=True)
+    return [np.bincount(column.astype(np.intp), w, q) if q else np.zeros(0) for column, q in columns]
 
 
 def add_absent_states(codes: IntArray, w: Array, n_states: Sequence[int]) -> tuple[IntArray, Array]:
@@ -238,16 +252,20 @@ def add_absent_states(codes: IntArray, w: Array, n_states: Sequence[int]) -> tup
     >>> rows.tolist(), w.tolist()
     ([[0, 0], [0, 1], [1, 0], [1, 1]], [3.0, 1.0, 0.375, 0.125])
     """
-    absent = [np.flatnonzero(counts == 0) for counts in count_states(codes, w, n_states)]
+    return add_absent_values(codes, w, [np.flatnonzero(counts == 0) for counts in count_states(codes, w, n_states)])
+
+
+def add_absent_values(rows: Array, w: Array, absent: Sequence[Array]) -> tuple[Array, Array]:
+    """See `add_absent_states`, for given values of each node."""
     most = max(map(len, absent))
     if most == 0:
-        return codes, w
-    turn = np.arange(max(most, len(codes)))  # of several absent states of a node each gets every so many-th row
-    extra, weight = codes[turn % len(codes)], w[turn % len(codes)]
-    for j, states in enumerate(absent):
-        if len(states):
-            extra[:, j] = states[turn % len(states)]
-    return np.concatenate([codes, extra]), np.concatenate([w, 0.5 * most * weight / weight.sum()])
+        return rows, w
+    turn = np.arange(max(most, len(rows)))  # of several absent values of a node each gets every so many-th row
+    extra, weight = rows[turn % len(rows)], w[turn % len(rows)]
+    for j, values in enumerate(absent):
+        if len(values):
+            extra[:, j] = values[turn % len(values)]
+    return np.concatenate([rows, extra]), np.concatenate([w, 0.5 * most * weight / weight.sum()])
 
 
 def covariance(X: Array, w: Array, mean: Array) -> Array:

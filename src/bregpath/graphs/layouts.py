@@ -13,10 +13,10 @@ import numpy as np
 from bregpath._typing import Array, BoolArray, IntArray
 from bregpath.graphs.data import add_absent_states, collapse_rows, count_states, covariance
 from bregpath.graphs.models import GaussianModel, IsingModel, PottsModel
-from bregpath.graphs.problems import all_pairs, field_ends, field_problem, gaussian_problem, ising_problem
+from bregpath.graphs.problems import all_pairs, field_ends, field_problem, gaussian_problem, ising_problem, pair_sums
 from bregpath.problem import Problem
 
-__all__ = ["LAYOUTS", "AbstractLayout", "FieldLayout", "GaussianLayout", "IsingLayout", "StateLayout"]
+__all__ = ["AbstractLayout", "FieldLayout", "GaussianLayout", "IsingLayout", "StateLayout"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,6 @@ class AbstractLayout(ABC):
     choices: ClassVar[dict[str, tuple[Any, ...]]]  # what its options may be; the first is the default
     array_names: ClassVar[tuple[str, ...]] = ()  # attributes that a file keeps as arrays
     n_levels: ClassVar[tuple[float, float] | None] = None  # least and largest number of labels a node, if it has them
-    needs_variation: ClassVar[bool] = False  # whether nodes that do not vary break the model, or get no edges only
     saturates_at_zero: ClassVar[bool] = True  # whether the deviance of a path is counted from zero
     has_predictors: ClassVar[bool] = True  # whether rows of data have predictors of their nodes
 
@@ -66,6 +65,11 @@ class AbstractLayout(ABC):
         return True
 
     # --- data ------------------------------------------------------------------------------------------------
+
+    @property
+    def needs_variation(self) -> BoolArray:
+        """Which nodes break the model if they do not vary; others get no edges only."""
+        return np.zeros(self.n_nodes, dtype=bool)
 
     @abstractmethod
     def varies(self, rows: Array, w: Array) -> BoolArray:
@@ -124,6 +128,10 @@ class AbstractLayout(ABC):
     def n_parameters(self, beta: Array, weights: Array) -> int:
         """Number of independent coefficients of the edges."""
         return int(np.count_nonzero(beta))
+
+    def array_shape(self, name: str) -> tuple[int, ...]:
+        """Shape of one of the `array_names`."""
+        return (self.n_nodes,)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but labels and arrays, for a file."""
@@ -288,7 +296,7 @@ class FieldLayout(StateLayout):
         return PottsModel(fields, couplings, self.n_states, names=self.names, levels=self.levels)
 
     def weights(self, alpha: Array, beta: Array) -> Array:
-        norms = np.sqrt(self._sums(beta**2))
+        norms = np.sqrt(pair_sums(self.pairs, beta**2, self.n_nodes))
         return norms + norms.T
 
     def n_parameters(self, beta: Array, weights: Array) -> int:
@@ -300,14 +308,8 @@ class FieldLayout(StateLayout):
     @cached_property
     def _block_sizes(self) -> IntArray:
         """Independent coefficients of every pair j < k, zero at and below the diagonal."""
-        own = self._sums(np.ones(len(self.ends))).astype(int)
+        own = pair_sums(self.pairs, np.ones(len(self.ends)), self.n_nodes).astype(int)
         return np.minimum(own, np.outer(self.n_states - 1, self.n_states - 1))
-
-    def _sums(self, values: Array) -> Array:
-        """Sums of some numbers of the coefficients over each pair j < k, in a matrix (p, p)."""
-        j, k = self.pairs.T
-        sums = np.bincount(j * self.n_nodes + k, weights=values, minlength=self.n_nodes**2)
-        return sums.reshape(self.n_nodes, self.n_nodes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -331,7 +333,6 @@ class GaussianLayout(AbstractLayout):
     kind: ClassVar[str] = "gaussian"
     choices: ClassVar[dict[str, tuple[Any, ...]]] = {"loss": ("likelihood", "composite")}
     array_names: ClassVar[tuple[str, ...]] = ("scale", "mean")
-    needs_variation: ClassVar[bool] = True  # the precision would be infinite
     saturates_at_zero: ClassVar[bool] = False
     has_predictors: ClassVar[bool] = False
 
@@ -342,6 +343,10 @@ class GaussianLayout(AbstractLayout):
     @property
     def has_rows(self) -> bool:
         return not self.knows_mean
+
+    @property
+    def needs_variation(self) -> BoolArray:
+        return np.ones(self.n_nodes, dtype=bool)  # the precision would be infinite
 
     def varies(self, rows: Array, w: Array) -> BoolArray:
         rows = rows[w > 0]
@@ -393,6 +398,3 @@ class GaussianLayout(AbstractLayout):
     @property
     def n_sightings(self) -> int:
         return 1 if self.loss == "likelihood" else 2
-
-
-LAYOUTS: dict[str, type[AbstractLayout]] = {cls.kind: cls for cls in (IsingLayout, FieldLayout, GaussianLayout)}

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from bregpath._typing import Array, BoolArray
+from bregpath._typing import Array, BoolArray, IntArray
+from bregpath.graphs.mixed_model import MixedModel
 from bregpath.graphs.models import DiscreteModel, GaussianModel, PottsModel
 
 __all__ = ["draw_from_margins", "draw_missing"]
@@ -28,11 +29,13 @@ def draw_from_margins(rows: Array, missing: BoolArray, rng: np.random.Generator)
 def draw_missing(model: Any, rows: Array, missing: BoolArray, rng: np.random.Generator) -> Array:
     """The rows with missing cells drawn from a model given the other cells of their rows.
 
-    Exactly for a Gaussian model. For rows of codes of a discrete one by some Gibbs sweeps over the missing cells, from
-    what they hold.
+    Exactly for a Gaussian model. For rows of codes of a discrete one, or rows of a mixed one, by some Gibbs sweeps over
+    the missing cells, from what they hold.
     """
     if isinstance(model, GaussianModel):
         return _draw_numbers(model, rows, missing, rng)
+    if isinstance(model, MixedModel):
+        return _draw_mixed(model, rows, missing, rng)
     return _draw_states(model, rows, missing, rng)
 
 
@@ -49,11 +52,23 @@ def _draw_numbers(model: GaussianModel, rows: Array, missing: BoolArray, rng: np
     return rows
 
 
+def _draw_mixed(model: MixedModel, rows: Array, missing: BoolArray, rng: np.random.Generator) -> Array:
+    rows, features = rows.copy(), model.features(rows)
+    for _ in range(SWEEPS):
+        for j, at in _cells(missing):
+            model.redraw(rows, j, features, at, rng)
+    return rows
+
+
+def _cells(missing: BoolArray) -> list[tuple[int, IntArray]]:
+    """Nodes with missing cells, and their rows."""
+    return [(j, np.flatnonzero(missing[:, j])) for j in range(missing.shape[1]) if missing[:, j].any()]
+
+
 def _draw_states(model: DiscreteModel, rows: Array, missing: BoolArray, rng: np.random.Generator) -> Array:
     codes, features = rows.copy(), model.features(rows)
-    cells = [(j, np.flatnonzero(missing[:, j])) for j in range(missing.shape[1]) if missing[:, j].any()]
     for _ in range(SWEEPS):
-        for j, at in cells:
+        for j, at in _cells(missing):
             eta = _log_odds(model, features[at], j)
             # The largest of eta + Gumbel noise is state l with probability exp(eta_l) / sum_k exp(eta_k).
             codes[at, j] = (eta + rng.gumbel(size=eta.shape)).argmax(axis=1)

@@ -13,13 +13,22 @@ from bregpath.losses import (
     GaussianLikelihoodLoss,
     IsingCompositeLoss,
     IsingFlowLoss,
+    MixedCompositeLoss,
 )
 from bregpath.penalties import AbstractPenalty, build_penalty
 from bregpath.problem import Problem
 from bregpath.stores.pairwise import PairwiseStore
 from bregpath.stores.precision import PrecisionStore
 
-__all__ = ["all_pairs", "field_ends", "field_problem", "gaussian_problem", "ising_problem"]
+__all__ = [
+    "all_pairs",
+    "field_ends",
+    "field_problem",
+    "gaussian_problem",
+    "ising_problem",
+    "mixed_problem",
+    "pair_sums",
+]
 
 MAX_DENSE_STATES = 6  # a node, on average, up to which indicators are kept dense
 
@@ -27,6 +36,12 @@ MAX_DENSE_STATES = 6  # a node, on average, up to which indicators are kept dens
 def all_pairs(p: int) -> IntArray:
     """Pairs (0, 1), (0, 2), ..., (p-2, p-1), one a row."""
     return np.stack(np.triu_indices(p, 1), axis=1)
+
+
+def pair_sums(pairs: IntArray, values: Array, p: int) -> Array:
+    """Sums of some numbers of the coefficients over each pair j < k of p nodes, in a matrix (p, p)."""
+    sums = np.bincount(pairs[:, 0] * p + pairs[:, 1], weights=values, minlength=p**2)
+    return sums.reshape(p, p)
 
 
 def ising_problem(spins: Array, w: Array, edge_weights: Array, kappa: float, loss: str, fit_fields: bool) -> Problem:
@@ -99,6 +114,24 @@ def _field_penalty(penalty: str, ends: IntArray, edge_weights: Array) -> Abstrac
         return build_penalty("l1", len(ends), 1, penalty_factor=weights)
     edge = ends[:, 0] * len(edge_weights) + ends[:, 1]
     return build_penalty(penalty, len(ends), 1, groups=edge, penalty_factor=weights)
+
+
+def mixed_problem(
+    features: Array, y: Array, w: Array, edge_weights: Array, kappa: float, loss: MixedCompositeLoss, ends: IntArray,
+    starts: IntArray,
+) -> Problem:  # fmt: skip
+    """Graph of mixed data whose features of node j begin at ``starts[j]``; ``ends`` are the nodes and features joined.
+
+    The predictor has a column for each feature, and behind those of the numbers one for each of their precisions.
+    """
+    j, k, first, second = ends.T
+    source = np.stack([starts[j] + first, starts[k] + second], axis=1)
+    target = np.ascontiguousarray(source[:, ::-1])
+    target += loss.n_numbers * (target >= loss.n_numbers)
+    # Curvatures are those of the loss, in NumPy: no cheaper than gradients.
+    store = PairwiseStore(np.asfortranarray(features), loss.n_outputs, source, target, has_cheap_curvature=False)
+    mirror = _field_penalty("group", ends, edge_weights)
+    return Problem(store, loss, mirror, y, w, np.zeros((1, loss.n_outputs)), kappa, True)
 
 
 def gaussian_problem(covariance: Array, edge_weights: Array, kappa: float, loss: str) -> Problem:

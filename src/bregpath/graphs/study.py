@@ -73,8 +73,9 @@ class GraphStudy(AbstractStudy):
         rows, w = (self.rows, w) if kept.all() else (self.rows[kept], w[kept])
         varies, thresholds = self.layout.varies(rows, w), self.thresholds
         if not varies.all():
-            if self.layout.needs_variation:
-                raise ValueError(f"`X` has {_constant(self.layout, varies)} in the rows drawn; drop the node.")
+            lacking = _constant(self.layout, varies)
+            if lacking:
+                raise ValueError(f"`X` has {lacking} in the rows drawn; drop the node.")
             thresholds = np.where(varies[:, None] & varies, thresholds, np.inf)
         layout, data, share = self.layout.learned_from(rows, w)
         problem = layout.problem(data, share, thresholds, self.kappa)
@@ -116,9 +117,8 @@ class GraphStudy(AbstractStudy):
 
 
 def _constant(layout: AbstractLayout, varies: BoolArray) -> str:
-    if varies.all() or not layout.needs_variation:
-        return ""
-    return f"one value only of node {layout.names[int(varies.argmin())]!r}"
+    lacking = layout.needs_variation & ~varies
+    return f"one value only of node {layout.names[int(lacking.argmax())]!r}" if lacking.any() else ""
 
 
 def edge_thresholds(p: int, edge_weights: Any, mask: Any) -> Array:

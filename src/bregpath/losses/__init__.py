@@ -12,6 +12,7 @@ from bregpath.losses.gaussian_graph import GaussianCompositeLoss, GaussianLikeli
 from bregpath.losses.huber import HuberLoss
 from bregpath.losses.ising import IsingCompositeLoss, IsingFlowLoss
 from bregpath.losses.logistic import LogisticLoss
+from bregpath.losses.mixed import MixedCompositeLoss
 from bregpath.losses.multinomial import MultinomialLoss
 from bregpath.losses.poisson import PoissonLoss
 
@@ -27,6 +28,7 @@ __all__ = [
     "IsingCompositeLoss",
     "IsingFlowLoss",
     "LogisticLoss",
+    "MixedCompositeLoss",
     "MultinomialLoss",
     "PoissonLoss",
     "UserLoss",
@@ -46,6 +48,7 @@ GRAPH_LOSSES: dict[str, type[AbstractLoss]] = {
         FieldCompositeLoss,
         GaussianLikelihoodLoss,
         GaussianCompositeLoss,
+        MixedCompositeLoss,
     )
 }
 

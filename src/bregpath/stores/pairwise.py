@@ -34,21 +34,24 @@ class PairwiseScan(Scan):
 
 
 class PairwiseStore(BlockStore):
-    """All couplings of a graph; the arguments are those of `PairwiseBlock`, and one more.
+    """All couplings of a graph; the arguments are those of `PairwiseBlock`, and two more.
 
     Parameters
     ----------
     has_indicators : bool
         Whether the features of a node are indicators of its states, of which each row has one.
+    has_cheap_curvature : bool, optional
+        By default, where features are not indicators: one output a node, and a small Gram matrix for each.
     """
 
     def __init__(
-        self, features: Any, n_targets: int, source: IntArray, target: IntArray, has_indicators: bool = False
-    ) -> None:
+        self, features: Any, n_targets: int, source: IntArray, target: IntArray, has_indicators: bool = False,
+        has_cheap_curvature: bool | None = None,
+    ) -> None:  # fmt: skip
         self.block: PairwiseBlock
         super().__init__(PairwiseBlock(features, n_targets, source, target))
         self.has_indicators = has_indicators
-        self.has_cheap_curvature = not has_indicators  # one output a node: a small Gram matrix for each
+        self.has_cheap_curvature = not has_indicators if has_cheap_curvature is None else has_cheap_curvature
 
     @property
     def is_small(self) -> bool:
