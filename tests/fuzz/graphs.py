@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tests.fuzz.problems import stream
-from tests.graphs.cases import CASES, graph_of
+from tests.graphs.cases import CASES, KINDS, graph_of
 
 Array = np.ndarray
 STOPS = ("ebic", "bic", "cv", 0.5, 20.0)
@@ -20,7 +20,8 @@ def graphs(seed: int) -> str:
     rng = stream(seed)
     case = str(rng.choice(list(CASES)))
     X = _table(rng, case.startswith("gaussian"), case.startswith("ising"))
-    graph = graph_of(case, stop=STOPS[rng.integers(len(STOPS))], kappa=float(10 ** rng.uniform(0, 2)))
+    options = {"kinds": rng.choice(KINDS, X.shape[1]).tolist()} if case == "mixed" else {}
+    graph = graph_of(case, stop=STOPS[rng.integers(len(STOPS))], kappa=float(10 ** rng.uniform(0, 2)), **options)
     weights = rng.integers(0, 3, len(X)) if rng.random() < 0.3 else None
     try:
         with warnings.catch_warnings():

@@ -75,7 +75,7 @@ def mixed_model() -> MixedModel:
     couplings[4, 5:7] = -0.2, 0.2
     couplings[5:7, 7] = -0.8, 0.8
     couplings += couplings.T - np.diag([1.0, 0, 0, 0, 0, 0, 0, 0.5])
-    return MixedModel([0.2, 0, 0.1, 0, 0.8, 0, 0.2, 3.0], couplings, KINDS, [1, 3, 1, 2, 1], [0, 0, 20, 0, 0])
+    return MixedModel([0.2, 0, 0.1, 0, 0.8, 4.8, -4.6, 3.0], couplings, KINDS, [1, 3, 1, 2, 1], [0, 0, 20, 0, 0])
 
 
 @cache
@@ -108,7 +108,8 @@ ONE_OF_EACH = ["ising-composite", "potts", "gaussian-likelihood", "mixed"]
 
 def data_of(case: str, n: int = N_ROWS, seed: int = 0) -> np.ndarray:
     """A table for a case."""
-    make = {"ising": ising_data, "potts": potts_data, "gaussian": gaussian_data, "mixed": mixed_data}[case.partition("-")[0]]
+    kinds = {"ising": ising_data, "potts": potts_data, "gaussian": gaussian_data, "mixed": mixed_data}
+    make = kinds[case.partition("-")[0]]
     return make(n, seed=seed)
 
 
@@ -116,6 +117,11 @@ def graph_of(case: str, **options: Any) -> Any:
     """The estimator of a case, with fewer times than by default."""
     kind, own = CASES[case]
     return kind(**{"n_times": 20, "t_ratio": 30.0, **own, **options})
+
+
+def kinds_at(case: str, nodes: Any) -> dict[str, Any]:
+    """What the estimator of a case must know if it is given some columns of its table."""
+    return {"kinds": [KINDS[j] for j in nodes]} if case == "mixed" else {}
 
 
 def path_of(case: str, X: Any = None, sample_weight: Any = None, **options: Any) -> GraphPath:

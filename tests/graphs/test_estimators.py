@@ -16,6 +16,7 @@ from tests.graphs.cases import (
     gaussian_data,
     graph_of,
     ising_data,
+    kinds_at,
 )
 
 EVERY = list(CASES)
@@ -49,7 +50,7 @@ def test_forbidden_free_and_heavy_edges(case):
 
 @pytest.mark.parametrize("case", EVERY)
 def test_two_nodes_are_a_graph(case):
-    graph = graph_of(case).fit(data_of(case)[:, :2])
+    graph = graph_of(case, **kinds_at(case, [0, 1])).fit(data_of(case)[:, :2])
     assert graph.path_.n_edges.tolist() == [0] + [1] * (len(graph.path_.t) - 1)
     assert graph.adjacency_[0, 1]
 
@@ -119,7 +120,7 @@ def test_networkx_graph_and_files(tmp_path):
 @pytest.mark.parametrize("case", EVERY)
 def test_other_times_of_the_same_fit(case):
     graph = graph_of(case).fit(data_of(case))
-    chosen, t = graph.t_, float(graph.path_.t[11])
+    chosen, t = graph.t_, float(graph.path_.t[13])
     other = graph.at(t)
     assert other.t_ == t
     assert graph.t_ == chosen != t

@@ -28,6 +28,13 @@ def loss_case(name, rng):
         return GRAPH_LOSSES[name](p), omega, rows.T @ rows / 9, np.ones(1)
     n = 25
     w = rng.uniform(0.1, 2.0, n)
+    if name.startswith("mixed"):
+        loss = GRAPH_LOSSES[name](2, [0.7, 2.0], [0.5], [3, 4], [0.8, 1.1])
+        labels = np.stack([rng.integers(q, size=n) for q in (3, 4)], axis=1)
+        y = np.hstack([rng.normal(size=(n, 2)), rng.poisson(2.0, (n, 2)), rng.choice([-1.0, 1.0], (n, 1)), labels])
+        eta = rng.normal(size=(n, loss.n_outputs))
+        eta[:, 2:4] = np.exp(0.3 * eta[:, 2:4])  # precisions
+        return loss, eta, y, w / w.sum()
     if name.startswith("field"):
         loss = GRAPH_LOSSES[name](N_STATES)
         y = np.stack([rng.integers(q, size=n) for q in N_STATES], axis=1)
@@ -111,6 +118,13 @@ def test_large_predictors_do_not_overflow(name, rng):
     loss, eta, y, w = loss_case(name, rng)
     assert np.isfinite(loss.value(1e4 * eta, y, w))
     assert np.isfinite(loss.gradient(1e4 * eta, y, w)).all()
+
+
+def test_precisions_of_numbers_are_positive(rng):
+    loss, eta, y, w = loss_case("mixed-composite", rng)
+    eta[3, 2] = 0.0
+    assert loss.value(eta, y, w) == np.inf
+    assert np.isnan(loss.gradient(eta, y, w)).any()
 
 
 @pytest.mark.parametrize("name", ["gaussian-likelihood", "gaussian-composite"])

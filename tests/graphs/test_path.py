@@ -17,6 +17,7 @@ from tests.graphs.cases import (
     assert_same_graphs,
     data_of,
     graph_of,
+    kinds_at,
     path_of,
     potts_data,
 )
@@ -74,7 +75,7 @@ def test_loss_never_rises(case):
 def test_permuting_nodes_permutes_the_graph(case):
     X = data_of(case)
     order = np.array([2, 0, 3, 1, 5, 4][: X.shape[1]]) if X.shape[1] != 5 else np.array([2, 0, 4, 1, 3])
-    path, moved = path_of(case, X), path_of(case, X[:, order])
+    path, moved = path_of(case, X), path_of(case, X[:, order], **kinds_at(case, order))
     weights, grid = path.all_weights(), np.ix_(range(len(path.t)), order, order)
     assert_allclose(moved.t, path.t, rtol=1e-9)
     assert_allclose(moved.all_weights(), weights[grid], rtol=0, atol=1e-8 * np.abs(weights).max())
@@ -148,7 +149,7 @@ def test_extended_equals_at_once(case, step):
 
 @pytest.mark.parametrize("case", EVERY)
 def test_adaptive_steps_follow_small_fixed_ones(case):
-    step = 0.002 if case.startswith("gaussian") else 0.01
+    step = 0.002 if case.startswith(("gaussian", "mixed")) else 0.01
     fixed = path_of(case, step=step, t_ratio=10.0)
     adaptive = path_of(case, tol=1e-3, t_ratio=10.0)
     end = min(len(fixed.t), len(adaptive.t)) - 1
@@ -183,6 +184,10 @@ def null_gradient(case, X):
         return np.abs(covariance) / (2 if "nodewise" in case else 1)
     p = X.shape[1]
     out = np.zeros((p, p))
+    if case == "mixed":
+        seen = [np.eye(3)[X[:, 1].astype(int)] if j == 1 else X[:, [j]] for j in range(p)]
+        seen = [(columns - columns.mean(axis=0)) / np.sqrt(columns.var(axis=0).sum()) for columns in seen]
+        return np.array([[2 * np.linalg.norm(one.T @ two) / len(X) for two in seen] for one in seen])
     for j in range(p):
         for k in range(p):
             one, two = np.eye(N_STATES[j])[X[:, j]], np.eye(N_STATES[k])[X[:, k]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bregpath._typing import Array, IntArray
+from bregpath._typing import Array, BoolArray, IntArray
 from bregpath._validation import check_integer
 from bregpath.graphs import MixedModel
 from bregpath.graphs.mixed_layout import MixedLayout
@@ -14,11 +14,11 @@ from .simulate_graphs import GraphKind, GraphSimulation, _edges
 
 __all__ = ["make_mixed_graph"]
 
-_BURN_IN = 500  # sweeps
+_BURN_IN = 200  # sweeps
 _RATE = 3.0  # of counts that nothing else moves
 _MAX_COUNT = 15  # five times the rate: one in ten million Poisson counts is larger
 _LEAST_EIGENVALUE = 0.4  # of the precision matrix of the numbers
-_MOST_PULL = 0.2  # sum of squared couplings of a count with numbers: more of it would drive counts to their bound
+_MOST_PULL = 0.25  # of counts on themselves and each other by way of numbers: more would drive them to their bound
 
 
 def make_mixed_graph(
@@ -38,14 +38,15 @@ def make_mixed_graph(
     Couplings are drawn in units of the spread of the nodes, as `MixedGraph` has them: the blocks of the edges have
     norms uniform on [s, 2s] with s the `strength`, and directions and signs at random; those between counts are
     negative. Numbers have conditional variance 1, labels no preference and counts the rate 3 where nothing else moves
-    them. Couplings between numbers are made smaller where their precision matrix would have an eigenvalue below 0.4,
-    those between a count and numbers where their squares would sum to more than 0.2. Counts are cut off at 15, so that
-    the model is proper.
+    them. Couplings between numbers are made smaller where their precision matrix :math:`\Omega` would have an
+    eigenvalue below 0.4, those between numbers and counts, :math:`C`, where :math:`C^\top \Omega^{-1} C` would have one
+    above 0.25: numbers pass on what counts do to counts, and more of that would let them grow. Counts are cut off at
+    15, so that the model is proper.
 
     Parameters
     ----------
     n : int
-        Number of rows, each from a Gibbs chain of its own after 500 sweeps.
+        Number of rows, each from a Gibbs chain of its own after 200 sweeps.
     n_numbers, n_labels, n_counts : int
         Number of nodes of each kind.
     q : int
@@ -133,14 +134,26 @@ def _couplings(layout: MixedLayout, edges: IntArray, strength: float, rng: np.ra
 
 def _within_bounds(layout: MixedLayout, beta: Array) -> Array:
     """Smaller couplings of numbers, where the model would not be proper or counts be driven to their bound."""
-    beta, kinds = beta.copy(), layout.kinds
+    beta, kinds, p = beta.copy(), layout.kinds, layout.n_nodes
     j, k = layout.pairs.T
-    both = (kinds[j] == 0) & (kinds[k] == 0)
-    matrix = np.zeros((layout.n_nodes, layout.n_nodes))
-    matrix[j[both], k[both]] = matrix[k[both], j[both]] = beta[both]
-    largest = float(np.linalg.eigvalsh(matrix)[-1])
-    beta[both] *= min(1.0, (1.0 - _LEAST_EIGENVALUE) / largest) if largest > 0 else 1.0
-    mixed = (kinds[j] == 0) & (kinds[k] == 2)
-    pull = np.bincount(k[mixed], weights=beta[mixed] ** 2, minlength=layout.n_nodes)
-    beta[mixed] *= np.sqrt(np.minimum(1.0, _MOST_PULL / np.maximum(pull, 1e-300)))[k[mixed]]
+
+    def matrix(own: BoolArray) -> Array:
+        out = np.zeros((p, p))
+        out[j[own], k[own]] = beta[own]
+        return out
+
+    of_numbers = (kinds[j] == 0) & (kinds[k] == 0)
+    numbers = matrix(of_numbers)
+    beta[of_numbers] *= _shrinkage(numbers + numbers.T, 1.0 - _LEAST_EIGENVALUE)
+    numbers = matrix(of_numbers)
+    to_counts = (kinds[j] == 0) & (kinds[k] == 2)
+    pulls = matrix(to_counts)
+    passed_on = pulls.T @ np.linalg.solve(np.eye(p) - numbers - numbers.T, pulls)
+    beta[to_counts] *= np.sqrt(_shrinkage(passed_on, _MOST_PULL))
     return beta
+
+
+def _shrinkage(matrix: Array, most: float) -> float:
+    """By what a matrix must be multiplied to have no eigenvalue above a limit."""
+    largest = float(np.linalg.eigvalsh(matrix)[-1])
+    return min(1.0, most / largest) if largest > 0 else 1.0

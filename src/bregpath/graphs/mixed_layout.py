@@ -68,8 +68,7 @@ class MixedLayout(AbstractLayout):
         values, share = unknown._values(rows), w / w.sum()
         mean = share @ values
         variances = np.bincount(unknown._owner, weights=share @ (values - mean) ** 2, minlength=len(names))
-        # A node that does not vary gets no edges.
-        scale = np.sqrt(np.where(variances > 0, variances, 1.0))
+        scale = np.sqrt(np.where(unknown.varies(rows, w), variances, 1.0))  # what does not vary gets no edges
         return cls(names, levels, codes, mean, scale, unknown.max_counts)
 
     def array_shape(self, name: str) -> tuple[int, ...]:
@@ -194,7 +193,8 @@ class MixedLayout(AbstractLayout):
     def parameters(self, alpha: Array, beta: Array) -> tuple[Array, Array]:
         fields, couplings = self._natural(alpha, beta)
         codes, shift = self._codes
-        return codes @ (fields - couplings @ shift), codes @ couplings @ codes.T
+        matrix = codes @ couplings @ codes.T
+        return codes @ (fields - couplings @ shift), (matrix + matrix.T) / 2.0  # exactly symmetric
 
     def model(self, alpha: Array, beta: Array) -> MixedModel:
         kinds = tuple(KINDS[kind] for kind in self.kinds)
