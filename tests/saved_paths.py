@@ -33,10 +33,14 @@ def trace(name: str) -> bregpath.Path:
         return bregpath.PottsGraph(**options).fit(X[:, :4].argsort(axis=0).argsort(axis=0) // 14).path_
     if name == "gaussian graph":
         return bregpath.GaussianGraph(**options).fit(X).path_
+    if name == "mixed graph":
+        table = np.column_stack([X[:, :2], X[:, 2:4] > 0, X[:, 4].argsort().argsort() // 14, np.round(np.exp(X[:, 5]))])
+        kinds = ["gaussian", "gaussian", "categorical", "categorical", "categorical", "count"]
+        return bregpath.MixedGraph(kinds, **options).fit(table).path_
     return bregpath.trace_path(X, y, **options)
 
 
-NAMES = ["plain", "classes", "groups", "ising", "potts", "gaussian graph"]
+NAMES = ["plain", "classes", "groups", "ising", "potts", "gaussian graph", "mixed graph"]
 
 
 def assert_same(again: bregpath.Path, path: bregpath.Path) -> None:

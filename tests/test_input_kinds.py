@@ -236,7 +236,7 @@ def test_matrices_and_masks_in_predictions_of_estimators(arrays: dict[str, np.nd
         model.predict(np.ma.masked_less(X, 0))
 
 
-@pytest.mark.parametrize("graph", ["IsingGraph", "PottsGraph", "GaussianGraph"])
+@pytest.mark.parametrize("graph", ["IsingGraph", "PottsGraph", "GaussianGraph", "MixedGraph"])
 def test_graphs(graph: str, rng: np.random.Generator) -> None:
     X = (rng.normal(size=(80, 4)) > 0).astype(float)
     X[:, 1] = np.where(rng.uniform(size=80) < 0.8, X[:, 0], X[:, 1])

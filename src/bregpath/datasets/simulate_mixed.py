@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from bregpath._typing import Array, BoolArray, IntArray
+from bregpath._typing import Array, IntArray
 from bregpath._validation import check_integer
 from bregpath.graphs import MixedModel
 from bregpath.graphs.mixed_layout import MixedLayout
+from bregpath.graphs.problems import pair_sums
 
 from .simulate import Seed, _check, _generator, rows_of_test
 from .simulate_graphs import GraphKind, GraphSimulation, _edges
@@ -18,7 +19,7 @@ _BURN_IN = 200  # sweeps
 _RATE = 3.0  # of counts that nothing else moves
 _MAX_COUNT = 15  # five times the rate: one in ten million Poisson counts is larger
 _LEAST_EIGENVALUE = 0.4  # of the precision matrix of the numbers
-_MOST_PULL = 0.25  # of counts on themselves and each other by way of numbers: more would drive them to their bound
+_MOST_PULL = 0.25  # of counts on themselves and each other by way of other nodes: more would drive them to their bound
 
 
 def make_mixed_graph(
@@ -39,9 +40,9 @@ def make_mixed_graph(
     norms uniform on [s, 2s] with s the `strength`, and directions and signs at random; those between counts are
     negative. Numbers have conditional variance 1, labels no preference and counts the rate 3 where nothing else moves
     them. Couplings between numbers are made smaller where their precision matrix :math:`\Omega` would have an
-    eigenvalue below 0.4, those between numbers and counts, :math:`C`, where :math:`C^\top \Omega^{-1} C` would have one
-    above 0.25: numbers pass on what counts do to counts, and more of that would let them grow. Counts are cut off at
-    15, so that the model is proper.
+    eigenvalue below 0.4, those of counts with numbers and labels, :math:`C`, where :math:`C^\top \Omega^{-1} C` would
+    have one above 0.25 (labels taken for numbers of variance 1): these pass on what counts do to counts, and more of
+    that would let them grow. Counts are cut off at 15, so that the model is proper.
 
     Parameters
     ----------
@@ -133,23 +134,18 @@ def _couplings(layout: MixedLayout, edges: IntArray, strength: float, rng: np.ra
 
 
 def _within_bounds(layout: MixedLayout, beta: Array) -> Array:
-    """Smaller couplings of numbers, where the model would not be proper or counts be driven to their bound."""
+    """Smaller couplings, where the model would not be proper or counts be driven to their bound."""
     beta, kinds, p = beta.copy(), layout.kinds, layout.n_nodes
     j, k = layout.pairs.T
-
-    def matrix(own: BoolArray) -> Array:
-        out = np.zeros((p, p))
-        out[j[own], k[own]] = beta[own]
-        return out
-
-    of_numbers = (kinds[j] == 0) & (kinds[k] == 0)
-    numbers = matrix(of_numbers)
-    beta[of_numbers] *= _shrinkage(numbers + numbers.T, 1.0 - _LEAST_EIGENVALUE)
-    numbers = matrix(of_numbers)
-    to_counts = (kinds[j] == 0) & (kinds[k] == 2)
-    pulls = matrix(to_counts)
-    passed_on = pulls.T @ np.linalg.solve(np.eye(p) - numbers - numbers.T, pulls)
-    beta[to_counts] *= np.sqrt(_shrinkage(passed_on, _MOST_PULL))
+    of_numbers, to_counts = (kinds[j] == 0) & (kinds[k] == 0), (kinds[j] != 2) & (kinds[k] == 2)
+    above = pair_sums(layout.pairs, np.where(of_numbers, beta, 0.0), p)
+    smaller = _shrinkage(above + above.T, 1.0 - _LEAST_EIGENVALUE)
+    beta[of_numbers] *= smaller
+    # Labels pass on what counts do to counts as numbers of variance 1 would, norms of blocks in place of couplings.
+    signs = np.where(kinds == 0, 1.0, 0.0)[:, None] * pair_sums(layout.pairs, np.where(to_counts, beta, 0.0), p)
+    norms = np.sqrt(pair_sums(layout.pairs, np.where(to_counts & (kinds[j] == 1), beta, 0.0) ** 2, p))
+    pulls, precision = signs + norms, np.eye(p) - smaller * (above + above.T)
+    beta[to_counts] *= np.sqrt(_shrinkage(pulls.T @ np.linalg.solve(precision, pulls), _MOST_PULL))
     return beta
 
 

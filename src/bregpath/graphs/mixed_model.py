@@ -75,6 +75,9 @@ class MixedModel(AbstractModel):
             raise ValueError(f"`kinds` must be of {', '.join(map(repr, KINDS))}, found {wrong[0]!r}.")
         if n_states.shape != (p,) or (n_states < 1).any() or n_states.sum() != len(fields):
             raise ValueError(f"`n_states` must be positive, one a node, and sum to {len(fields)}, found {n_states}.")
+        several = [kind for kind, states in zip(kinds, n_states, strict=True) if kind != "categorical" and states > 1]
+        if several:
+            raise ValueError(f"`n_states` of kind {several[0]!r} must be 1, found {n_states.max()}.")
         max_counts = finite_array("max_counts", self.max_counts, 1)
         if max_counts.shape != (p,):
             raise ValueError(f"`max_counts` must have one entry for each of the {p} nodes, found {max_counts.shape}.")
