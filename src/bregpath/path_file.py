@@ -168,7 +168,7 @@ def _read_path(stream: BinaryIO) -> Path | GraphPath:
         arrays.setdefault("chunk_value", -1e200 * np.arange(len(arrays["chunk_t"])))
     layout, kind = None, None
     if header.get("layout") is not None:
-        from bregpath.graphs.layout_kinds import LAYOUTS
+        from bregpath.graphs.layouts import LAYOUTS
 
         kind = check_layout(header["layout"], LAYOUTS)
     check_arrays(arrays, _extra_arrays(header, kind))

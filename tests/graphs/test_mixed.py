@@ -305,6 +305,16 @@ def test_labels_of_rows_without_weight_are_refused():
         graph_of("mixed").fit(X, sample_weight=w)
 
 
+def test_figures_and_summaries_know_kinds_and_signs():
+    pytest.importorskip("matplotlib").use("Agg")
+    graph = graph_of("mixed", stop=8.0).fit(mixed_data(500))
+    named = [text.get_text() for text in graph.plot().get_legend().get_texts()]
+    assert {"gaussian", "categorical", "count", "no sign", "positive"} <= set(named)
+    lines = str(graph).splitlines()
+    assert any(line.startswith("x0 - x1") and "+" not in line for line in lines)
+    assert any(line.startswith("x3 - x4") and "+" in line for line in lines)
+
+
 def test_files(tmp_path):
     graph = graph_of("mixed").fit(mixed_data())
     graph.save(tmp_path / "mixed.npz")

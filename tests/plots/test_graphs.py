@@ -320,3 +320,15 @@ def test_without_matplotlib(weights, monkeypatch):
     for draw in (lambda: plot_graph(weights), lambda: plot_graph_comparison({"a": weights})):
         with pytest.raises(ImportError, match=r"pip install bregpath\[plot\]"):
             draw()
+
+
+def test_edges_without_a_sign_are_grey():
+    weights = graph_of(3, [(0, 1, 1.0), (1, 2, -0.5), (0, 2, 0.8)])
+    ax = plot_graph(weights, has_sign=weights != 0.8)
+    by_width = sorted(zip(ax.collections[0].get_linewidths(), ax.collections[0].get_colors(), strict=True))
+    wanted = drawing.NEGATIVE, drawing.QUIET, drawing.POSITIVE
+    assert_allclose([color[:3] for _, color in by_width], [to_rgb(color) for color in wanted])
+    named = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert named[:3] == ["positive", "negative", "no sign"]
+    with pytest.raises(ValueError, match="`has_sign` must have an entry a pair of nodes"):
+        plot_graph(weights, has_sign=[True])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bregpath._typing import Array, IntArray
+from bregpath._typing import Array, BoolArray, IntArray
 from bregpath._validation import check_integer
 from bregpath.graphs import MixedModel
 from bregpath.graphs.mixed_layout import MixedLayout
@@ -39,10 +39,9 @@ def make_mixed_graph(
     Couplings are drawn in units of the spread of the nodes, as `MixedGraph` has them: the blocks of the edges have
     norms uniform on [s, 2s] with s the `strength`, and directions and signs at random; those between counts are
     negative. Numbers have conditional variance 1, labels no preference and counts the rate 3 where nothing else moves
-    them. Couplings between numbers are made smaller where their precision matrix :math:`\Omega` would have an
-    eigenvalue below 0.4, those of counts with numbers and labels, :math:`C`, where :math:`C^\top \Omega^{-1} C` would
-    have one above 0.25 (labels taken for numbers of variance 1): these pass on what counts do to counts, and more of
-    that would let them grow. Counts are cut off at 15, so that the model is proper.
+    them. Couplings between numbers are made smaller where their precision matrix would have an eigenvalue below 0.4,
+    those of counts with numbers and labels where these would pass on to counts more than a quarter of what counts do to
+    them, which would let counts grow. Counts are cut off at 15, so that the model is proper.
 
     Parameters
     ----------
@@ -137,15 +136,20 @@ def _within_bounds(layout: MixedLayout, beta: Array) -> Array:
     """Smaller couplings, where the model would not be proper or counts be driven to their bound."""
     beta, kinds, p = beta.copy(), layout.kinds, layout.n_nodes
     j, k = layout.pairs.T
-    of_numbers, to_counts = (kinds[j] == 0) & (kinds[k] == 0), (kinds[j] != 2) & (kinds[k] == 2)
-    above = pair_sums(layout.pairs, np.where(of_numbers, beta, 0.0), p)
-    smaller = _shrinkage(above + above.T, 1.0 - _LEAST_EIGENVALUE)
-    beta[of_numbers] *= smaller
-    # Labels pass on what counts do to counts as numbers of variance 1 would, norms of blocks in place of couplings.
-    signs = np.where(kinds == 0, 1.0, 0.0)[:, None] * pair_sums(layout.pairs, np.where(to_counts, beta, 0.0), p)
-    norms = np.sqrt(pair_sums(layout.pairs, np.where(to_counts & (kinds[j] == 1), beta, 0.0) ** 2, p))
-    pulls, precision = signs + norms, np.eye(p) - smaller * (above + above.T)
-    beta[to_counts] *= np.sqrt(_shrinkage(pulls.T @ np.linalg.solve(precision, pulls), _MOST_PULL))
+    of_numbers, of_others = (kinds[j] == 0) & (kinds[k] == 0), kinds[k] != 2
+    to_counts = (kinds[j] != 2) & (kinds[k] == 2)
+
+    def above(own: BoolArray, power: int) -> Array:
+        return pair_sums(layout.pairs, np.where(own, beta, 0.0) ** power, p)
+
+    numbers = above(of_numbers, 1)
+    beta[of_numbers] *= _shrinkage(numbers + numbers.T, 1.0 - _LEAST_EIGENVALUE)
+    # All others taken for numbers whose couplings pull the same way.
+    others, pulls = np.sqrt(above(of_others, 2)), np.sqrt(above(to_counts, 2))
+    others += others.T
+    others *= _shrinkage(others, 1.0 - _LEAST_EIGENVALUE)
+    passed_on = pulls.T @ np.linalg.solve(np.eye(p) - others, pulls)
+    beta[to_counts] *= np.sqrt(_shrinkage(passed_on, _MOST_PULL))
     return beta
 
 

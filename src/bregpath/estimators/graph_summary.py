@@ -19,7 +19,7 @@ def describe_graph(graph: Any, n_edges: int) -> str:
 def _head(graph: Any) -> list[str]:
     weights = graph.weights_
     p, j, k = len(weights), *np.nonzero(np.triu(weights))
-    pairs, found = p * (p - 1) // 2, weights[j, k]
+    pairs, found = p * (p - 1) // 2, weights[j, k][graph.path_.layout.has_sign[j, k]]
     signs = f", {np.sum(found > 0)} positive and {np.sum(found < 0)} negative" if np.any(found < 0) else ""
     rule = f"the time given by `stop`={graph.stop:g}" if graph.selection_ is None else graph.selection_.rule
     return [
@@ -30,6 +30,7 @@ def _head(graph: Any) -> list[str]:
 
 def _strongest(graph: Any, n_edges: int) -> list[str]:
     weights, names, stability = graph.weights_, graph.path_.names, graph.stability_
+    has_sign = graph.path_.layout.has_sign
     j, k = np.nonzero(np.triu(weights))
     if not len(j):
         return ["No edges."]
@@ -40,7 +41,8 @@ def _strongest(graph: Any, n_edges: int) -> list[str]:
     share = np.full(weights.shape, np.nan) if stability is None else _shares(stability, len(weights))
     lines = [f"{'Strongest edges':{width}}{'weight':>10}{'' if stability is None else '  on halves'}"]
     for label, a, b in zip(labels, j, k, strict=True):
-        lines.append(f"{label:{width}}{weights[a, b]:>+10.3f}{'' if stability is None else f'{share[a, b]:>11.0%}'}")
+        weight = f"{weights[a, b]:>+10.3f}" if has_sign[a, b] else f"{weights[a, b]:>10.3f}"
+        lines.append(f"{label:{width}}{weight}{'' if stability is None else f'{share[a, b]:>11.0%}'}")
     left = np.count_nonzero(np.triu(weights)) - len(j)
     return [*lines, f"... and {left} more"] if left else lines
 

@@ -121,6 +121,11 @@ class MixedGraph(AbstractGraph):
     def _encode(self, X: Any) -> Array:
         return self._coder.encode(X)
 
+    def plot(self, t: float | None = None, **kwargs: Any) -> Any:
+        """Draw the graph: as the others, with the kinds of the nodes by colour; edges that have no sign are grey."""
+        check_is_fitted(self)
+        return super().plot(t, **{"groups": self.kinds_, **kwargs})
+
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Mean over rows of the composite log-likelihood: log-densities of all nodes given the others, summed."""
         check_is_fitted(self)

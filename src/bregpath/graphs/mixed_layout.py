@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bregpath._typing import Array, BoolArray, IntArray
+from bregpath.graphs.base_layout import AbstractLayout
 from bregpath.graphs.data import add_absent_values, count_states
-from bregpath.graphs.layouts import AbstractLayout
 from bregpath.graphs.mixed_model import KINDS, MixedModel
 from bregpath.graphs.problems import field_ends, mixed_problem, pair_sums
 from bregpath.losses import MixedCompositeLoss
@@ -205,12 +205,15 @@ class MixedLayout(AbstractLayout):
     def weights(self, alpha: Array, beta: Array) -> Array:
         r"""Norms of blocks over :math:`\sqrt\omega` of their numbers, with a sign where they are one coupling."""
         sums, squares = (pair_sums(self.pairs, values, self.n_nodes) for values in (beta, beta**2))
-        is_single = np.multiply.outer(self._widths, self._widths) == 1
         size = np.ones(self.n_nodes)
         numbers = self._groups[0]
         size[numbers] = np.sqrt(alpha[len(numbers) : 2 * len(numbers)])
-        norms = np.where(is_single, sums, np.sqrt(squares)) / np.outer(size, size)
+        norms = np.where(self.has_sign, sums, np.sqrt(squares)) / np.outer(size, size)
         return norms + norms.T
+
+    @property
+    def has_sign(self) -> BoolArray:
+        return np.multiply.outer(self._widths, self._widths) == 1
 
     def n_parameters(self, beta: Array, weights: Array) -> int:
         """Blocks enter as a whole; one of q labels has q - 1 couplings that count, the others shift fields."""

@@ -53,7 +53,7 @@ class MixedModel(AbstractModel):
     --------
     >>> kinds, couplings = ["gaussian", "count"], [[-1.0, 0.3], [0.3, 0.0]]
     >>> model = MixedModel([0.0, 0.5], couplings, kinds, [1, 1], max_counts=[0, 30])
-    >>> model.strengths[0, 1], model.sample(4, seed=0).shape
+    >>> float(model.strengths[0, 1]), model.sample(4, seed=0).shape
     (0.3, (4, 2))
     """
 

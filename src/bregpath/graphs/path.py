@@ -314,7 +314,7 @@ class GraphPath:
         """Draw the graph at ``t``; see `bregpath.plots.plot_graph`."""
         from bregpath.plots import plot_graph
 
-        return plot_graph(self.weights(t), self.names, **kwargs)
+        return plot_graph(self.weights(t), self.names, **{"has_sign": self.layout.has_sign, **kwargs})
 
     def __repr__(self) -> str:
         return describe(self.path, f"GraphPath of {self.layout.n_nodes} nodes", "Edges", self.n_edges)

@@ -41,6 +41,7 @@ class _Look:
     fields: Array | None
     scale: float  # the strength that gets the largest width
     max_width: float
+    has_sign: BoolArray  # (p, p)
 
 
 def plot_graph(
@@ -50,6 +51,7 @@ def plot_graph(
     fields: Any = None,
     groups: Sequence[Any] | None = None,
     group_colors: Mapping[Any, str] | None = None,
+    has_sign: Any = None,
     layout: Any = "spring",
     ax: Axes | None = None,
     max_width: float | None = None,
@@ -73,6 +75,8 @@ def plot_graph(
         A label for each node (party, community), shown by colour and shape, with a legend.
     group_colors : dict, optional
         Colours of the groups.
+    has_sign : array-like of bool of shape (p, p), optional
+        Edges that have none, norms of blocks among signed weights, are grey. By default all have one.
     layout : {"spring", "circle", "grid"}, dict or array of shape (p, 2), default "spring"
         ``"spring"`` minimises the stress ``sum_{j<k} (|x_j - x_k| - d_jk)^2 / d_jk^2``, where ``d`` is the length of
         the shortest path and strong edges are short, sets components side by side, moves nodes until no names
@@ -106,7 +110,7 @@ def plot_graph(
     """
     matrix, labels = check_graph(weights, names)
     matrix = np.where(np.abs(matrix) > min_weight, matrix, 0.0)
-    look = _look(np.abs(matrix), labels, groups, group_colors, fields, max_width)
+    look = _look(np.abs(matrix), labels, groups, group_colors, fields, max_width, has_sign)
     drawn, ax = ax is not None, _blank_axes(ax, len(labels), title)
     if not drawn:
         ax.figure.draw_without_rendering()  # type: ignore[union-attr]  # settles how much room the axes have
@@ -192,9 +196,13 @@ def plot_graph_comparison(
 
 
 def _look(
-    strength: Array, names: list[str], groups: Any, group_colors: Mapping[Any, str] | None, fields: Any, width: Any
-) -> _Look:
+    strength: Array, names: list[str], groups: Any, group_colors: Mapping[Any, str] | None, fields: Any, width: Any,
+    has_sign: Any = None,
+) -> _Look:  # fmt: skip
     p = len(names)
+    signed = np.ones((p, p), dtype=bool) if has_sign is None else np.asarray(has_sign, dtype=bool)
+    if signed.shape != (p, p):
+        raise ValueError(f"`has_sign` must have an entry a pair of nodes, shape ({p}, {p}), found {signed.shape}.")
     for name, values in (("groups", groups), ("fields", fields)):
         if values is not None and np.shape(values) != (p,):
             raise ValueError(f"`{name}` must have one entry for each of the {p} nodes, found shape {np.shape(values)}.")
@@ -209,7 +217,7 @@ def _look(
     if width is None:  # less where many nodes or many edges at each would make one blot
         crowd = max(np.count_nonzero(strength) / (6.0 * p), 1.0)
         width = np.clip(18.0 / np.sqrt(p), 3.0, 6.0) / min(crowd, 3.0)
-    return _Look(names, member, colors, fields, scale, float(width))
+    return _Look(names, member, colors, fields, scale, float(width), signed)
 
 
 def _side(p: int) -> float:
@@ -254,10 +262,12 @@ def _legend_handles(look: _Look, matrices: list[Array]) -> list[Any]:
         handles.append(Line2D([], [], marker="o", color=QUIET, label="field > 0", **dot))
     if look.fields is not None and (look.fields < 0).any():
         handles.append(Line2D([], [], marker="o", color=QUIET, markerfacecolor="white", label="field < 0", **dot))
-    if any((m > 0).any() for m in matrices):
+    if any((m[look.has_sign] > 0).any() for m in matrices):
         handles.append(Line2D([], [], color=POSITIVE, linewidth=2.0, label="positive"))
     if any((m < 0).any() for m in matrices):
         handles.append(Line2D([], [], color=NEGATIVE, linewidth=2.0, linestyle=DASH, label="negative"))
+    if any(m[~look.has_sign].any() for m in matrices):
+        handles.append(Line2D([], [], color=QUIET, linewidth=2.0, label="no sign"))
     if any(m.any() for m in matrices):
         for value in sorted({float(f"{part * look.scale:.1g}") for part in (0.25, 1.0)}):
             width = _widths(value / look.scale, look)
@@ -315,11 +325,12 @@ def _draw_edges(ax: Axes, matrix: Array, look: _Look, xy: Array) -> None:
     j, k = j[order], k[order]
     part = np.abs(matrix[j, k]) / look.scale
     positive = matrix[j, k] > 0
+    colors = np.where(look.has_sign[j, k], np.where(positive, POSITIVE, NEGATIVE), QUIET)
     opacity = 0.6 + 0.35 * np.sqrt(part)
     lines = LineCollection(
         list(np.stack([xy[j], xy[k]], axis=1)),
         linewidths=_widths(part, look),
-        colors=[to_rgba(POSITIVE if up else NEGATIVE, a) for up, a in zip(positive, opacity, strict=True)],
+        colors=[to_rgba(str(color), a) for color, a in zip(colors, opacity, strict=True)],
         linestyles=["-" if up else DASH for up in positive],
         capstyle="butt",
         zorder=2,
