@@ -12,6 +12,8 @@ from bregpath.losses.base import AbstractLoss
 
 __all__ = ["FieldCompositeLoss"]
 
+SAFE = 200.0  # predictors whose exponentials need not be kept from overflowing
+
 
 class FieldCompositeLoss(AbstractLoss):
     r"""Composite conditional likelihood (pseudo-likelihood) of a discrete Markov field.
@@ -56,8 +58,11 @@ class FieldCompositeLoss(AbstractLoss):
 
     def _softmax(self, eta: Array) -> tuple[Array, Array]:
         """Probabilities of the states, and the logarithm of what they were divided by (n, p)."""
-        top = np.maximum.reduceat(eta, self.starts[:-1], axis=1)
-        out = np.exp(eta - self._spread(top))
+        if np.max(np.abs(eta), initial=0.0) < SAFE:
+            out, top = np.exp(eta), np.zeros(1)
+        else:
+            top = np.maximum.reduceat(eta, self.starts[:-1], axis=1)
+            out = np.exp(eta - self._spread(top))
         total = self._sums(out)
         out /= self._spread(total)
         return out, top + np.log(total)
