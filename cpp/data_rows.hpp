@@ -37,9 +37,9 @@ class DataRows : public Rows {
         transpose(now_.residual.data(), n_alpha, n, residual);
     }
 
-    void begin(const Point& now, const double* speed, double h, double first) override {
+    void begin(const Point& now, const double* speed, double h, const Chebyshev::Stages& stages) override {
         live_ = now.columns, h_ = h;
-        if (!linear_) return moving_.begin(size_, now_.R.data(), now_.residual.data(), first);
+        if (!linear_) return moving_.begin(size_, now_.R.data(), now_.residual.data(), stages.first * h);
         const Size moving = Size(live_.size()) * outputs_, all = moving + n_alpha;
         start_.assign(now.beta, now.beta + moving), start_.insert(start_.end(), now.alpha, now.alpha + n_alpha);
         speed_.assign(speed, speed + all), changed_.resize(all);
@@ -64,7 +64,7 @@ class DataRows : public Rows {
         return evaluate(end, next_.residual.data(), speed, true);
     }
 
-    void finish(const double* z_now, double* z, double* slope) override {
+    void finish(const double* z_now, const double*, double* z, double* slope) override {
         if (!linear_) {  // else arrive() has multiplied all columns
             others_.clear();
             for (Size j = 0, c = 0; j < m_; ++j) {

@@ -47,11 +47,11 @@ class GramRows final : public Rows {
         }
     }
 
-    void begin(const Point& now, const double*, double h, double first) override {
+    void begin(const Point& now, const double*, double h, const Chebyshev::Stages& stages) override {
         live_ = now.columns, h_ = h;
         choose(live_);
         keep(now, start_);
-        step_integral_.begin(Size(start_.size()), zero_.data(), start_.data(), first);
+        step_integral_.begin(Size(start_.size()), zero_.data(), start_.data(), stages.first * h);
     }
 
     void stage(const Point& at, const Factors& factors, double* speed) override {
@@ -64,7 +64,7 @@ class GramRows final : public Rows {
         return evaluate(end, speed);
     }
 
-    void finish(const double* z_now, double* z, double* slope) override {
+    void finish(const double* z_now, const double*, double* z, double* slope) override {
         const size_t k = live_.size();
         const std::vector<double>& integral = step_integral_.stage();
         std::copy_n(next_.begin(), k, pair_.begin()), std::copy_n(integral.begin(), k, pair_.begin() + k);

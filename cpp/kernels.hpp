@@ -44,6 +44,14 @@ struct Data {
     const double* offset;          // (q, n) or null
 };
 
+// Rows of a node with states: of each row of the data the states of some other nodes, the sources. See state_kernels.hpp.
+constexpr Size kStateLanes = 4;    // the number of states is padded to a multiple of this: the width of tiles and tables
+
+struct States {
+    Size m, sources, width;
+    const int32_t* const* states;  // of each source, (m)
+};
+
 struct Kernels {
     const char* isa;               // "base", "v3" or "v4"
     // eta = alpha + X beta + offset, r = d loss / d eta, g = X' r; returns the loss when wanted, else 0.
@@ -64,6 +72,15 @@ struct Kernels {
     void (*dots)(const Columns&, const double* const* u, Size q, double* out);
     // Sums over the rows, one an output.
     void (*totals)(Size n, Size q, const double* r, double* out);
+    // Tiles of a node with states: eta = alpha + the rows of the tables that the states choose.
+    void (*predict_states)(const States&, const double* const* tables, const double* alpha, double* eta);
+    // The rows of a tile, added to the rows of the tables that the states choose.
+    void (*add_states)(const States&, const double* r, double* const* tables);
+    // The loss, if wanted; eta becomes r.
+    double (*loss_states)(const States&, const Data&, double* eta, bool want_value);
+    // eta becomes the probabilities of q states, by which H is u = H u.
+    void (*share_states)(Size q, Size width, Size m, double* eta);
+    void (*curve_states)(const States&, const Data&, const double* share, double* u);
     // out = c0 a0 + c1 a1 + c2 a2 + c3 a3 + c4 a4: a stage of the Runge-Kutta-Chebyshev recursion.
     void (*combine)(Size size, const double* c, const double* const* a, double* out);
 };

@@ -5,6 +5,7 @@
 // between X beta and X' r.
 #include "kernels.hpp"
 #include "row_losses.hpp"
+#include "state_kernels.hpp"
 
 #ifndef BREGPATH_ISA
 #define BREGPATH_ISA base
@@ -283,6 +284,11 @@ extern "C" const bregpath::Kernels* BREGPATH_NAME(bregpath_kernels)() {
         .hessian = hessian,
         .dots = dots,
         .totals = totals,
+        .predict_states = predict_states,
+        .add_states = add_states,
+        .loss_states = loss_states,
+        .share_states = share_states,
+        .curve_states = curve_states,
         .combine = combine,
     };
     return &table;

@@ -26,6 +26,9 @@ class Rows {
         : n(n), n_alpha(n_alpha), alpha_rate(alpha_rate), k_(kernels) {}
     virtual ~Rows() = default;
 
+    // Rows of R and residual that pass the border: none where nothing is made of them.
+    virtual Size n_kept() const { return n; }
+
     const Size n, n_alpha;
     const double alpha_rate;
     // Called between two pieces of work with the size of one; it may throw, and so abandon an unfinished step.
@@ -38,14 +41,14 @@ class Rows {
     virtual void store(double* R, double* residual) = 0;
 
     // --- a step from `now`, in which some columns are live; `speed` is that of their z, then that of alpha
-    // The first stage, at `first` of a step of length h.
-    virtual void begin(const Point& now, const double* speed, double h, double first) = 0;
+    // The first of the stages of a step of length h.
+    virtual void begin(const Point& now, const double* speed, double h, const Chebyshev::Stages& stages) = 0;
     // The speed at a stage, and the one after it of what is of size n.
     virtual void stage(const Point& at, const Factors& factors, double* speed) = 0;
     // The end of the step: `next`, its loss, and its speed.
     virtual double arrive(const Point& end, double* speed) = 0;
-    // z, from that at `now`, and its speed of the columns that were not live; the others are the stepper's own.
-    virtual void finish(const double* z_now, double* z, double* slope) = 0;
+    // z and its speed, from those at `now`, of the columns that were not live; the others are the stepper's own.
+    virtual void finish(const double* z_now, const double* slope_now, double* z, double* slope) = 0;
     // `next` becomes `now`.
     virtual void commit() = 0;
 
@@ -107,5 +110,10 @@ struct Places {
 
 std::unique_ptr<Rows> graph_rows(const Kernels*, std::vector<Node>, const Columns& features, Places,
                                  double alpha_rate, bool linear_stages);
+
+// --- state_rows.cpp: the same where the features are indicators of the states of the nodes, all columns work, and R is
+// not asked for: nothing of the size of all predictors is kept but one integral
+
+std::unique_ptr<Rows> state_rows(const Kernels*, Size n, std::vector<Node>, Places, double alpha_rate);
 
 }  // namespace bregpath

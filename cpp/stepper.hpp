@@ -93,7 +93,7 @@ class Stepper {
         gather(live, state.slope, state.alpha_slope, start_speed_);
         speed_.resize(start_.size());
         penalty_.primal(live, start_.data(), set_.kappa, start_beta_.data());
-        rows_->begin(at(live, start_beta_, start_), start_speed_.data(), h, c.first * h);
+        rows_->begin(at(live, start_beta_, start_), start_speed_.data(), h, c);
         moving_.begin(Size(start_.size()), start_.data(), start_speed_.data(), c.first * h);
         for (Factors factors : c.others) {
             factors[3] *= h, factors[4] *= h;
@@ -112,7 +112,7 @@ class Stepper {
 
     // z and slopes of all columns at the new state.
     void finish(const Index& live) {
-        rows_->finish(state.z.data(), next_.z.data(), next_.slope.data());
+        rows_->finish(state.z.data(), state.slope.data(), next_.z.data(), next_.slope.data());
         scatter(live, moving_.stage().data(), next_.z);
         scatter(live, speed_.data(), next_.slope);
     }

@@ -26,7 +26,7 @@ const std::map<std::string, Loss> kLosses = {
 };
 
 bool knows(const std::string& loss, const std::string& penalty, const std::string& block) {
-    static const std::set<std::string> penalties = {"l1", "group"}, blocks = {"dense", "csc", "pairwise", "gram"};
+    static const std::set<std::string> penalties = {"l1", "group"}, blocks = {"dense", "csc", "pairwise", "states", "gram"};
     return kLosses.count(loss) && penalties.count(penalty) && blocks.count(block);
 }
 
@@ -110,7 +110,7 @@ std::unique_ptr<Rows> read_gram_rows(const Named& from, const Data& data, Column
 
 // y holds all rows of the first node, then those of the second, and so on.
 std::unique_ptr<Rows> read_graph_rows(const Kernel& loss, const Named& block, Data data, const Columns& features,
-                                      Size m, double alpha_rate, bool linear_stages) {
+                                      Size m, double alpha_rate, bool linear_stages, bool of_states) {
     const Size n = features.n, p = loss.numbers.length("nodes"), places = block.length("source", 1);
     const int64_t* states = loss.numbers.array<const int64_t>("nodes", {p});
     std::vector<Node> nodes;
@@ -126,7 +126,12 @@ std::unique_ptr<Rows> read_graph_rows(const Kernel& loss, const Named& block, Da
                 "a coefficient has a place out of range");
         return std::vector<int32_t>(from, from + m * places);
     };
-    require(p > 0 && places > 0 && features.k > 0, "a graph has no nodes or no features");
+    require(p > 0 && places > 0 && (of_states || features.k > 0), "a graph has no nodes or no features");
+    if (of_states) {
+        require(data.loss == Loss::multinomial, "nodes with states have a loss of their own");
+        return state_rows(kernels, n, std::move(nodes), {read("source", outputs), read("target", outputs), places},
+                          alpha_rate);
+    }
     return graph_rows(kernels, std::move(nodes), features,
                       {read("source", features.k), read("target", outputs), places}, alpha_rate, linear_stages);
 }
@@ -196,12 +201,12 @@ class PyStepper {
         const Named to("the block", arrays);
         State& s = stepper_->state;
         Rows& rows = stepper_->rows();
-        const Size size = max_steps + 1, kept = keep_rows ? size : 1, per_row = rows.n * rows.n_alpha;
+        const Size size = max_steps + 1, kept = keep_rows ? size : 1, n = rows.n_kept(), per_row = n * rows.n_alpha;
         const Record record(to, size, m_, q_, rows.n_alpha);
-        double* R = to.array<double>("R", {kept, n_, rows.n_alpha});
-        double* residual = to.array<double>("residual", {kept, n_, rows.n_alpha});
+        double* R = to.array<double>("R", {kept, n, rows.n_alpha});
+        double* residual = to.array<double>("residual", {kept, n, rows.n_alpha});
         const bool linear = rows.has_linear_stages();
-        double* frozen = linear ? to.array<double>("frozen", {kept, n_, rows.n_alpha}) : nullptr;
+        double* frozen = linear ? to.array<double>("frozen", {kept, n, rows.n_alpha}) : nullptr;
         record.read(0, s);
         double largest = 0, stored_t = s.frozen_t;
         Size done = 0;
@@ -258,10 +263,10 @@ class PyStepper {
         Data data{kLosses.at(loss.name), 0.0, q_, nullptr, from.numbers("w", {n_}), nullptr};
         if (data.loss == Loss::huber) data.threshold = loss.numbers.get<double>("threshold");
         const Columns x{n_, Size(columns_.size()), columns_.data(), block.numbers.has("dense")};
-        if (block.name == "pairwise") {
+        if (block.name == "pairwise" || block.name == "states") {
             require(q_ == 1, "a coefficient of a graph is one number");
             data.y = from.numbers("y", {loss.numbers.length("nodes") * n_});
-            return read_graph_rows(loss, block.numbers, data, x, m_, alpha_rate, linear);
+            return read_graph_rows(loss, block.numbers, data, x, m_, alpha_rate, linear, block.name == "states");
         }
         data.y = from.numbers("y", {n_});
         require_classes(data, n_);

@@ -10,6 +10,7 @@ from bregpath import _kernels
 from bregpath.flow.glbi import GLBI
 from bregpath.graphs import problems
 from bregpath.graphs.problems import field_ends, field_problem, ising_problem
+from bregpath.stores.pairwise import StateBlock
 
 pytestmark = pytest.mark.skipif(not _kernels.has_compiled(), reason="built without the compiled core")
 
@@ -54,6 +55,9 @@ def assert_same_states(problem, step):
         assert_allclose(one.t, two.t, rtol=1e-12)
         for name in ("alpha", "z", "slope", "R", "residual"):
             found, expected = getattr(one, name), getattr(two, name)
+            if len(found) == 0:  # graphs of states are traced without anything of the size of all predictors
+                assert name in ("R", "residual") and isinstance(problem.store.block, StateBlock)
+                continue
             assert_allclose(found, expected, rtol=0, atol=1e-9 * max(np.abs(expected).max(), 1e-3))
         assert_allclose(one.value, two.value, rtol=1e-10)
 

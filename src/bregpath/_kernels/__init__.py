@@ -46,6 +46,7 @@ __all__ = [
     "cubic",
     "has_compiled",
     "implementation",
+    "needs_rows",
     "next_events",
     "takes_moments",
     "values",
@@ -75,6 +76,11 @@ def begin(system: System, knot: Knot) -> Memory:
     if exponential.applies(system):
         return exponential.begin(knot)
     return reference.begin(system, knot)
+
+
+def needs_rows(system: System) -> bool:
+    """Whether steps are made with ``R`` and the residual; if not, knots hold none of their rows."""
+    return _compiled is None or _compiled.needs_rows(system)
 
 
 def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps: int, keep_rows: bool) -> Steps:

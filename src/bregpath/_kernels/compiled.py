@@ -14,7 +14,7 @@ from bregpath._known_to_core import Kernel
 from bregpath._typing import Array
 from bregpath.problem import Problem
 
-__all__ = ["advance", "isa", "supports", "typed", "values"]
+__all__ = ["advance", "isa", "needs_rows", "supports", "typed", "values"]
 
 isa = _core.isa
 # Of the stepping method, by their names in the modules that explain them.
@@ -39,7 +39,13 @@ def supports(system: System) -> bool:
         return False
     loss = problem.loss.kernel() or Kernel("user", {})
     has_nodes = "nodes" in loss.numbers
-    return has_nodes == (block.name == "pairwise") and _core.knows(loss.name, penalty.name, block.name)
+    return has_nodes == (block.name in ("pairwise", "states")) and _core.knows(loss.name, penalty.name, block.name)
+
+
+def needs_rows(system: System) -> bool:
+    """Whether steps are made with ``R`` and the residual, or without anything of their size."""
+    block = system.block.kernel()
+    return block is None or block.name != "states" or not supports(system)
 
 
 def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps: int, keep_rows: bool) -> Steps:

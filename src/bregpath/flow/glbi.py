@@ -28,6 +28,9 @@ class GLBI(ScreenedFlow):
     ) -> Steps:
         return _kernels.advance(system, knot, memory, until, max_steps, keep_rows)
 
+    def needs_rows(self, system: System) -> bool:
+        return _kernels.needs_rows(system)
+
     @property
     def can_gram(self) -> bool:
         return super().can_gram or _kernels.takes_moments(self.problem, self.step)

@@ -52,6 +52,10 @@ class ScreenedFlow(AbstractFlow):
     ) -> Steps:
         """A block of steps of the working columns; ``keep_rows`` keeps R at every knot."""
 
+    def needs_rows(self, system: System) -> bool:
+        """Whether `steps_of` needs ``R`` and the residual of a system of all columns, whom nobody else asks for."""
+        return True
+
     @property
     @abstractmethod
     def mirror_scale(self) -> float:
@@ -85,18 +89,18 @@ class ScreenedFlow(AbstractFlow):
         working = WorkingSet(problem, np.flatnonzero(problem.penalty.close(near)), self.screening, self.can_gram)
         if not working.is_whole and not at_rest:
             working.dual = begin_dual(problem, past * residual, residual, (past * slope, slope))
-        W, value = working.columns, problem.value(eta)
+        W, value, system = working.columns, problem.value(eta), self._assemble(working)
+        rows = slice(None) if not working.is_whole or self.needs_rows(system) else slice(0)
         knot = Knot(
             t=begin,
             alpha=alpha,
             alpha_slope=problem.alpha_slope(residual) if self.takes_kappa else np.zeros_like(alpha),
             z=z[W],
             slope=slope[W],
-            R=past * residual,
-            residual=residual,
+            R=past * residual[rows],
+            residual=residual[rows].copy(),
             value=value,
         )
-        system = self._assemble(working)
         return State(knot, W, value, None if at_rest else self.begin(system, knot), Workplace(working, system))
 
     def advance(self, state: State, until: float, is_watched: bool = False) -> tuple[State, Steps]:

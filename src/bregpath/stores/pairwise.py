@@ -11,7 +11,7 @@ from bregpath._known_to_core import Kernel, only_for_its_class
 from bregpath._typing import Array, IntArray
 from bregpath.stores.base import AbstractBlock, BlockStore, Scan
 
-__all__ = ["PairwiseBlock", "PairwiseStore"]
+__all__ = ["PairwiseBlock", "PairwiseStore", "StateBlock"]
 
 MAX_SMALL = 1_000_000  # coefficients up to which products with all of them are cheap
 
@@ -49,13 +49,17 @@ class PairwiseStore(BlockStore):
         has_cheap_curvature: bool | None = None,
     ) -> None:  # fmt: skip
         self.block: PairwiseBlock
-        super().__init__(PairwiseBlock(features, n_targets, source, target))
+        super().__init__((StateBlock if has_indicators else PairwiseBlock)(features, n_targets, source, target))
         self.has_indicators = has_indicators
         self.has_cheap_curvature = not has_indicators if has_cheap_curvature is None else has_cheap_curvature
 
     @property
     def is_small(self) -> bool:
         return self.shape[1] <= MAX_SMALL
+
+    def fetch(self, columns: IntArray) -> AbstractBlock:
+        is_whole = len(columns) == self.shape[1] and np.array_equal(columns, np.arange(len(columns)))
+        return self.block if is_whole else super().fetch(columns)
 
     def n_alpha(self, n_outputs: int) -> int:
         return self.block.n_targets
@@ -140,6 +144,14 @@ class PairwiseBlock(AbstractBlock):
 
     def _features(self, used: IntArray) -> Any:
         return self.features if len(used) == self.features.shape[1] else self.features[:, used]
+
+
+class StateBlock(PairwiseBlock):
+    """All couplings of nodes whose features are indicators of the very states that are predicted, one a column."""
+
+    @only_for_its_class
+    def kernel(self) -> Kernel:
+        return Kernel("states", {"source": self.source, "target": self.target})
 
 
 def _compact(numbers: IntArray, size: int) -> tuple[IntArray, IntArray]:
