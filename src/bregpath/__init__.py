@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from bregpath import theory as theory
     from bregpath.estimators import BregmanClassifier as BregmanClassifier
     from bregpath.estimators import BregmanRegressor as BregmanRegressor
+    from bregpath.estimators import ContactGraph as ContactGraph
     from bregpath.estimators import GaussianGraph as GaussianGraph
     from bregpath.estimators import IsingGraph as IsingGraph
     from bregpath.estimators import MixedGraph as MixedGraph
@@ -51,6 +52,7 @@ _HOME = {
     "BootstrapIntervals": "bregpath.selection",
     "BregmanClassifier": "bregpath.estimators",
     "BregmanRegressor": "bregpath.estimators",
+    "ContactGraph": "bregpath.estimators",
     "GaussianGraph": "bregpath.estimators",
     "IsingGraph": "bregpath.estimators",
     "MixedGraph": "bregpath.estimators",

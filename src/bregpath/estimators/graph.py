@@ -143,6 +143,14 @@ class AbstractGraph(ChosenGraph, GraphParameters):
     def _encode(self, X: Any) -> Array:
         """Rows of new data."""
 
+    def _edge_weights(self, layout: AbstractLayout, rows: Array, w: Array) -> Any:
+        """Relative thresholds of the edges, not yet checked."""
+        return self.edge_weights
+
+    def _given_time(self, study: GraphStudy) -> float | None:
+        """The time that ``stop`` names before there is a path, if it does."""
+        return float(self.stop) if self._is_time else None
+
     def _prepare(self, X: Any, w: Any) -> GraphStudy:
         """All that is checked before a path is traced."""
         check_choice("missing", self.missing, ("impute", "refuse"))
@@ -155,7 +163,7 @@ class AbstractGraph(ChosenGraph, GraphParameters):
             options["stop"] = StopAtSparsity(layout, int(level * p * (p - 1) / 2 + 1e-9))
         kappas = check_kappas(self.kappa)
         traced, kappa = TraceOptions(**options).with_kappa(self.kappa if kappas is None else kappas[0])
-        thresholds = edge_thresholds(layout.n_nodes, self.edge_weights, self.mask)
+        thresholds = edge_thresholds(layout.n_nodes, self._edge_weights(layout, rows, weights), self.mask)
         self.n_missing_ = int(missing.sum())
         study = GraphStudy(layout, rows, weights, thresholds, kappa, traced)
         with _interrupts.all_or_nothing(), self._limits(layout.n_nodes):
@@ -204,8 +212,9 @@ class AbstractGraph(ChosenGraph, GraphParameters):
     def _choose(self, study: GraphStudy) -> None:
         """Trace the path, and set what is chosen on it."""
         selection = stability = None
-        if self._is_time:
-            path, t = trace_to(study, self.stop), float(self.stop)
+        given = self._given_time(study)
+        if given is not None:
+            path, t = trace_to(study, given), given
         elif self.stop == "stable":
             selection, stability = stable_edges(
                 study, self.gamma, self.stable_threshold, self.n_subsamples, self.n_jobs, self.random_state

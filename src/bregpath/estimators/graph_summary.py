@@ -21,7 +21,7 @@ def _head(graph: Any) -> list[str]:
     p, j, k = len(weights), *np.nonzero(np.triu(weights))
     pairs, found = p * (p - 1) // 2, weights[j, k][graph.path_.layout.has_sign[j, k]]
     signs = f", {np.sum(found > 0)} positive and {np.sum(found < 0)} negative" if np.any(found < 0) else ""
-    rule = f"the time given by `stop`={graph.stop:g}" if graph.selection_ is None else graph.selection_.rule
+    rule = f"the time given by `stop`={graph.stop}" if graph.selection_ is None else graph.selection_.rule
     return [
         f"{type(graph).__name__}: {p} nodes, {len(j)} of {pairs} edges ({len(j) / pairs:.1%}){signs}",
         f"Chosen by {rule}, t = {graph.t_:.4g}",

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from bregpath import _validation
-from bregpath._typing import Array, BoolArray
+from bregpath._typing import Array, BoolArray, IntArray
 from bregpath.estimators.discrete import DiscreteGraph
-from bregpath.graphs.data import StateCoder
+from bregpath.graphs.alignments import GAP
+from bregpath.graphs.contacts import contact_scores, contact_table
+from bregpath.graphs.data import StateCoder, count_states
 from bregpath.graphs.layouts import AbstractLayout, FieldLayout
 from bregpath.selection.checks import check_choice
 
@@ -32,8 +34,12 @@ class PottsGraph(DiscreteGraph):
     ----------
     couplings : {"full", "diagonal"}, default "full"
         Whole blocks, or one coupling for each pair of equal states only (the Potts model of physics).
-    stop, gamma, cv, missing, mask, edge_weights, kappa, flow, step, tol, t, t_ratio, n_times, max_sparsity, saturation
+    stop, gamma, cv, missing, mask, kappa, flow, step, tol, t, t_ratio, n_times, max_sparsity, saturation
         See `AbstractGraph`; gamma is 0.25 by default.
+    edge_weights : array-like of shape (p, p) or "chance", optional
+        See `AbstractGraph`. With "chance" thresholds are in proportion to what a block is by mere chance,
+        :math:`\sqrt{(1 - \sum_l f_{j;l}^2)(1 - \sum_m f_{k;m}^2)}` with the shares f of the labels of both nodes: even
+        nodes of few and rare labels, and those of many, enter by the same evidence.
     penalty : {"group", "group-sqrt", "l1"}, default "group"
         Whether the couplings of an edge enter together (with "group-sqrt" the threshold is the square root of their
         number, for nodes of unequal numbers of states), or each for itself.
@@ -82,11 +88,61 @@ class PottsGraph(DiscreteGraph):
         check_choice("parameters", self.parameters, FieldLayout.choices["parameters_are"])
         if not isinstance(self.min_count, numbers.Integral) or self.min_count < 1:
             raise ValueError(f"`min_count` must be a whole number of at least 1, found {self.min_count!r}.")
-        coder, codes = StateCoder.learn(X, int(self.min_count), w, self._takes_gaps)
+        coder, codes = StateCoder.learn(X, self._least_count(w), w, self._takes_gaps)
         weights = _validation.check_counts(w, len(codes))
         check_states(coder.names, coder.levels, codes, weights)
         layout = FieldLayout(coder.names, coder.levels, self.couplings, self.parameters, self.penalty)
         return self._checked(layout, codes, weights, rng)
+
+    def _least_count(self, w: Any) -> int:
+        """Rows, by their weights, that a label needs not to be pooled."""
+        return int(self.min_count)
+
+    def _edge_weights(self, layout: AbstractLayout, rows: Array, w: Array) -> Any:
+        if not isinstance(self.edge_weights, str):
+            return self.edge_weights
+        check_choice("edge_weights", self.edge_weights, ("chance",), " or a matrix")
+        assert isinstance(layout, FieldLayout)
+        shares = (counts / w.sum() for counts in count_states(rows, w, layout.n_states.tolist()))
+        spread = np.array([1.0 - float(share @ share) for share in shares])
+        spread[spread <= 0] = 1.0  # one label only: such a node gets no edges
+        return np.sqrt(np.outer(spread, spread))
+
+    def contacts(self, min_separation: int = 4, t: float | None = None, gap: Any = GAP) -> Any:
+        """Pairs of columns of an alignment by how likely they touch, highest first.
+
+        Parameters
+        ----------
+        min_separation : int, default 4
+            Pairs that are closer in the sequence are left out.
+        t : float, optional
+            Another time than the chosen one.
+        gap : label, default "-"
+            The label of gaps, which do not count.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns ``i`` and ``j``, counted from 0, and the ``score``; see `bregpath.graphs.contact_scores`. For
+            alignments `bregpath.ContactGraph` has the better defaults.
+        """
+        names = self.path_.names if hasattr(self, "feature_names_in_") else None
+        return contact_table(self.contact_scores(t, gap), min_separation, self._columns, names)
+
+    def contact_scores(self, t: float | None = None, gap: Any = GAP) -> Array:
+        """The score of every pair (p, p); see `bregpath.graphs.contact_scores`."""
+        return contact_scores(self.model(t), gap)
+
+    def plot_contacts(self, *, t: float | None = None, gap: Any = GAP, **kwargs: Any) -> Any:
+        """Draw the map of contacts; see `bregpath.plots.plot_contacts`."""
+        from bregpath.plots import plot_contacts
+
+        return plot_contacts(self.contact_scores(t, gap), columns=self._columns, **kwargs)
+
+    @property
+    def _columns(self) -> IntArray | None:
+        """Positions of the nodes in the sequence, if they are not simply 0, 1, ..."""
+        return None
 
 
 def check_states(names: Sequence[str], levels: Sequence[Array], codes: Array, w: Array) -> None:

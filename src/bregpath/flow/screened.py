@@ -20,6 +20,7 @@ __all__ = ["ScreenedFlow", "first_entry"]
 
 BLOCK_STEPS = 16
 BLOCK_NUMBERS = 2**18  # of each kind, in a block of many steps
+MOST_NUMBERS = 2**21  # of each kind, beyond which blocks are shorter
 ROW_NUMBERS = 2**24  # of R, in a block of few
 
 
@@ -111,9 +112,10 @@ class ScreenedFlow(AbstractFlow):
             # Where nothing is checked after a block, blocks may be longer.
             whole = working.is_whole
             # R is kept at every step of a screened block: fewer steps where it is large.
-            max_steps = BLOCK_STEPS if whole else int(np.clip(ROW_NUMBERS // knot.R.size, 2, BLOCK_STEPS))
+            most = MOST_NUMBERS // knot.z.size if whole else ROW_NUMBERS // knot.R.size
+            max_steps = int(np.clip(most, 2, BLOCK_STEPS))
             if whole and not is_watched:
-                max_steps = int(np.clip(BLOCK_NUMBERS // knot.z.size, BLOCK_STEPS, 512))
+                max_steps = int(np.clip(BLOCK_NUMBERS // knot.z.size, max_steps, 512))
             steps = self.steps_of(system, knot, memory, until, max_steps, keep_rows=not whole)
             certificate = working.certify(steps)
             steps = steps.first(certificate.certain)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 # Not lazily: `gibbs` and `mdc` are modules too, and must not be found in place of the functions.
+from .alignments import Alignment, read_alignment, sequence_weights
 from .check import Comparison, ModelCheck, check_model
 from .comparison import GraphComparison, compare_graphs
+from .contacts import contact_precision, contact_scores, contact_table
 from .exact import enumerate_states
 from .export import adjacency, edge_table, sparsity, to_networkx, write_edges, write_graphml
 from .gibbs import gibbs
@@ -16,6 +18,7 @@ from .path import GraphPath
 from .tables import group_table, node_table
 
 __all__ = [
+    "Alignment",
     "Comparison",
     "GaussianModel",
     "GraphComparison",
@@ -28,12 +31,17 @@ __all__ = [
     "adjacency",
     "check_model",
     "compare_graphs",
+    "contact_precision",
+    "contact_scores",
+    "contact_table",
     "edge_table",
     "enumerate_states",
     "gibbs",
     "group_table",
     "mdc",
     "node_table",
+    "read_alignment",
+    "sequence_weights",
     "sparsity",
     "to_networkx",
     "write_edges",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from bregpath.losses.base import AbstractLoss
 __all__ = ["FieldCompositeLoss"]
 
 SAFE = 200.0  # predictors whose exponentials need not be kept from overflowing
+RUN_NUMBERS = 2**20  # predictors that are worked on at a time
 
 
 class FieldCompositeLoss(AbstractLoss):
@@ -68,8 +70,11 @@ class FieldCompositeLoss(AbstractLoss):
         return out, top + np.log(total)
 
     def value(self, eta: Array, y: Array, w: Array) -> float:
-        chosen = np.take_along_axis(eta, self.starts[:-1] + y, axis=1)
-        return float(w @ (self._softmax(eta)[1] - chosen).sum(axis=1))
+        total = 0.0
+        for rows in self._runs(len(eta)):
+            chosen = np.take_along_axis(eta[rows], self.starts[:-1] + y[rows], axis=1)
+            total += float(w[rows] @ (self._softmax(eta[rows])[1] - chosen).sum(axis=1))
+        return total
 
     def gradient(self, eta: Array, y: Array, w: Array) -> Array:
         out = self.predict(eta)
@@ -90,7 +95,15 @@ class FieldCompositeLoss(AbstractLoss):
         return np.concatenate([log - log.mean() for log in logs])
 
     def predict(self, eta: Array) -> Array:
-        return self._softmax(eta)[0]
+        out = np.empty_like(eta)
+        for rows in self._runs(len(eta)):
+            out[rows] = self._softmax(eta[rows])[0]
+        return out
+
+    def _runs(self, n: int) -> Iterator[slice]:
+        """Runs of rows: with many states, intermediate results for all of them would be the largest arrays of all."""
+        step = max(1, RUN_NUMBERS // self.n_outputs)
+        return (slice(first, first + step) for first in range(0, n, step))
 
     def to_dict(self) -> dict[str, Any]:
         return {"name": self.name, "n_states": self.n_states.tolist()}
