@@ -1,15 +1,16 @@
 """Contacts of protein families against direct-coupling analysis: ``python -m benchmarks.contacts FASTA DISTANCES``.
 
-Precision of the highest L/5, L/2, L and 2L scores of an alignment of L columns: pairs at least 4 columns apart, contacts
-below 8 angstrom. Methods, all with sequence weights at 80 % identity and the average product correction:
+Precision of the highest L/5, L/2, L and 2L scores of an alignment of L columns: pairs at least 4 columns apart,
+contacts below 8 angstrom. Methods, all with sequence weights at 80 % identity and the average product correction:
 
 * bregpath: `ContactGraph` at its defaults
 * plmDCA: l2-regularised pseudo-likelihood of a symmetric Potts model by L-BFGS (below), in float32
 * mfDCA: the mean-field inverse of the covariance with a pseudo-count of one half (below)
 
-DISTANCES is a table i, j, distance of columns counted from 0. Without arguments 1atzA is looked for in ``data``, or in the
-folder that BREGPATH_BENCH_DATA names. ``--sequences 13600 --columns 53`` also times an alignment of that size: rows drawn
-with replacement, a quarter of whose cells are drawn anew from their columns. Every method has a process of its own.
+DISTANCES is a table i, j, distance of columns counted from 0. Without arguments 1atzA is looked for in ``data``, or in
+the folder that BREGPATH_BENCH_DATA names. ``--share 0.5 --seeds 4`` takes four random halves of the sequences.
+``--sequences 13600 --columns 53`` times an alignment of that size: rows drawn with replacement, a quarter of whose
+cells are drawn anew from their columns. Every method has a process of its own.
 """
 
 from __future__ import annotations
@@ -111,7 +112,7 @@ METHODS = {"bregpath": ours, "plmDCA": plm_dca, "mfDCA": mf_dca}
 
 
 def enlarged(family: Alignment, sequences: int, columns: int) -> Alignment:
-    """An alignment of another size: the inner columns, rows drawn with replacement, a quarter of all cells drawn anew."""
+    """An alignment of another size: inner columns, rows drawn with replacement, a quarter of the cells drawn anew."""
     rng = np.random.default_rng(0)
     first = (family.shape[1] - columns) // 2
     known = family.letters[:, first : first + columns]
@@ -129,19 +130,38 @@ def read_contacts(file: Path, length: int) -> np.ndarray:
     return touches | touches.T
 
 
-def measure(name: str, alignment: str, distances: str, sequences: int, columns: int) -> dict[str, Any]:
+def drawn(family: Alignment, share: float, seed: int) -> Alignment:
+    """A random share of the sequences."""
+    chosen = np.random.default_rng(seed).permutation(family.shape[0])[: round(share * family.shape[0])]
+    return Alignment(tuple(family.names[i] for i in chosen), family.letters[chosen], family.columns)
+
+
+def measure(args: argparse.Namespace) -> dict[str, Any]:
     """Of one method in this process: seconds, peak memory, and precision where contacts are known."""
-    family = read_alignment(alignment)
-    if sequences:
-        family = enlarged(family, sequences, columns or family.shape[1])
-    began = time.perf_counter(), time.process_time()
-    scores = METHODS[name](family)
-    row = {"seconds": time.perf_counter() - began[0], "cpu": time.process_time() - began[1], "megabytes": peak_bytes() / MB}
-    if not sequences:
+    family = read_alignment(args.alignment)
+    if args.sequences:
+        family = enlarged(family, args.sequences, args.columns or family.shape[1])
+    if args.share < 1:
+        family = drawn(family, args.share, args.seeds)
+    wall, cpu = time.perf_counter(), time.process_time()
+    scores = METHODS[args.methods](family)
+    row = {"seconds": time.perf_counter() - wall, "cpu": time.process_time() - cpu, "megabytes": peak_bytes() / MB}
+    if not args.sequences:
         length = family.shape[1]
         counts = [length // 5, length // 2, length, 2 * length]
-        row["precision"] = contact_precision(scores, read_contacts(Path(distances), length), counts).tolist()
+        row["precision"] = contact_precision(scores, read_contacts(Path(args.distances), length), counts).tolist()
     return row
+
+
+def measure_apart(args: argparse.Namespace, name: str, seed: int) -> dict[str, Any]:
+    """The same of a method in a process of its own."""
+    options = ["--methods", name, "--seeds", seed, "--share", args.share]
+    options += ["--sequences", args.sequences, "--columns", args.columns, "--here"]
+    command = [sys.executable, "-m", "benchmarks.contacts", args.alignment, args.distances, *map(str, options)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{name}: {done.stderr.strip()}")
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def main(words: list[str] | None = None) -> None:
@@ -150,22 +170,20 @@ def main(words: list[str] | None = None) -> None:
     parser.add_argument("distances", nargs="?", default=str(data_folder() / "1atzA_distances.csv"))
     parser.add_argument("--sequences", type=int, default=0)
     parser.add_argument("--columns", type=int, default=0)
+    parser.add_argument("--share", type=float, default=1.0)
+    parser.add_argument("--seeds", type=int, default=1, help="how many random shares are drawn")
     parser.add_argument("--methods", default=",".join(METHODS))
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args(words)
     if args.here:
-        print(json.dumps(measure(args.methods, args.alignment, args.distances, args.sequences, args.columns)))
+        print(json.dumps(measure(args)))
         return
-    sizes = ["--sequences", str(args.sequences), "--columns", str(args.columns)]
     print(f"{'method':10}{'L/5':>7}{'L/2':>7}{'L':>7}{'2L':>7}{'seconds':>10}{'CPU s':>8}{'peak MB':>9}")
-    for name in args.methods.split(","):
-        command = [sys.executable, "-m", "benchmarks.contacts", args.alignment, args.distances, "--here"]
-        done = subprocess.run([*command, "--methods", name, *sizes], capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise RuntimeError(f"{name}: {done.stderr.strip()}")
-        row = json.loads(done.stdout.splitlines()[-1])
-        shares = "".join(f"{share:7.2f}" for share in row.get("precision", [])) or " " * 28
-        print(f"{name:10}{shares}{row['seconds']:10.1f}{row['cpu']:8.1f}{row['megabytes']:9.0f}", flush=True)
+    for seed in range(args.seeds):
+        for name in args.methods.split(","):
+            row = measure_apart(args, name, seed)
+            shares = "".join(f"{share:7.2f}" for share in row.get("precision", [])) or " " * 28
+            print(f"{name:10}{shares}{row['seconds']:10.1f}{row['cpu']:8.1f}{row['megabytes']:9.0f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -39,8 +39,8 @@ class ContactGraph(PottsGraph):
         Relative thresholds, in proportion to the norm that a block has by chance; see `PottsGraph`.
     kappa : float, default 0.3
     min_share : float, default 0.01
-        Letters of a smaller share of a column, by the weights of the sequences, are pooled into one level, "(rare)", which
-        also takes letters that were never seen: blocks are smaller, and hold less noise.
+        Letters of a smaller share of a column, by the weights of the sequences, are pooled into one level, "(rare)",
+        which also takes letters that were never seen: blocks are smaller, and hold less noise.
     n_times : int, default 10
         Few times are reported, since the record of all couplings is large.
     couplings, penalty, parameters, min_count, ...
@@ -94,8 +94,8 @@ class ContactGraph(PottsGraph):
         if sample_weight is None:
             sample_weight = sequence_weights(table, self.identity)
         with warnings.catch_warnings():
-            if isinstance(X, Alignment):  # conserved columns are common in alignments, and nothing to be done about
-                warnings.filterwarnings("ignore", message="`X` has one label only in column", category=UserWarning)
+            # Conserved columns are the rule in alignments, and nothing is to be done about them.
+            warnings.filterwarnings("ignore", message="`X` has one label only in column", category=UserWarning)
             super().fit(table, sample_weight=sample_weight)
         if self.columns_ is None:
             self.columns_ = np.arange(self.n_features_in_)

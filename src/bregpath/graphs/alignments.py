@@ -184,8 +184,8 @@ def _match_columns(names: list[str], texts: list[str]) -> tuple[Array, IntArray]
         wrong = next((i for i, text in enumerate(texts) if len(text) != len(texts[0])), None)
         if wrong is not None:
             raise ValueError(
-                f"`file` has sequences of unequal lengths: {len(texts[0])} columns of {names[0]!r}, {len(texts[wrong])} "
-                f"of {names[wrong]!r} (insertions not counted); align them first."
+                f"`file` has sequences of unequal lengths: {len(texts[0])} columns of {names[0]!r}, "
+                f"{len(texts[wrong])} of {names[wrong]!r} (insertions not counted); align them first."
             )
         table = _table(texts)
         columns = np.arange(table.shape[1])
@@ -202,5 +202,5 @@ def _in_alphabet(letters: Array, alphabet: str | None) -> Array:
     """Letters, with gaps for those that are none of the alphabet."""
     known = np.char.isalpha(letters) if alphabet is None else np.isin(letters, list(ALPHABETS[alphabet]))
     if not known.any():
-        raise ValueError(f"`file` has no letter of the `alphabet` {alphabet!r}; choose another, or None for all letters.")
+        raise ValueError(f"`file` has no letter of the `alphabet` {alphabet!r}; choose another, or None for all.")
     return np.where(known, letters, GAP)
