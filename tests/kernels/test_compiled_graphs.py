@@ -55,7 +55,7 @@ def assert_same_states(problem, step):
         assert_allclose(one.t, two.t, rtol=1e-12)
         for name in ("alpha", "z", "slope", "R", "residual"):
             found, expected = getattr(one, name), getattr(two, name)
-            if len(found) == 0:  # graphs of states are traced without anything of the size of all predictors
+            if len(found) == 0:  # graphs of many states are traced without anything of the size of all predictors
                 assert name in ("R", "residual") and isinstance(problem.store.block, StateBlock)
                 continue
             assert_allclose(found, expected, rtol=0, atol=1e-9 * max(np.abs(expected).max(), 1e-3))

@@ -30,7 +30,7 @@ __all__ = [
     "pair_sums",
 ]
 
-MAX_DENSE_STATES = 6  # a node, on average, up to which indicators are kept dense
+MAX_DENSE_STATES = 4  # a node, on average, up to which indicators are kept dense
 
 
 def all_pairs(p: int) -> IntArray:

@@ -49,7 +49,9 @@ class PairwiseStore(BlockStore):
         has_cheap_curvature: bool | None = None,
     ) -> None:  # fmt: skip
         self.block: PairwiseBlock
-        super().__init__((StateBlock if has_indicators else PairwiseBlock)(features, n_targets, source, target))
+        # Few states are better multiplied as numbers than looked up.
+        kind = StateBlock if has_indicators and not isinstance(features, np.ndarray) else PairwiseBlock
+        super().__init__(kind(features, n_targets, source, target))
         self.has_indicators = has_indicators
         self.has_cheap_curvature = not has_indicators if has_cheap_curvature is None else has_cheap_curvature
 
