@@ -2,9 +2,9 @@
 
     python examples/contacts.py 1atzA.fasta.gz --distances 1atzA_distances.csv --out contacts
 
-The alignment is a file in FASTA, a2m or Stockholm format, plain or gzipped. Columns that touch in the folded protein have
-changed together in the family, and get the highest scores. DISTANCES, if there is a structure to compare with, is a
-table of columns i, j (from 0) and the distance of their C-beta atoms in angstrom.
+The alignment is a file in FASTA, a2m or Stockholm format, plain or gzipped. Columns that touch in the folded protein
+have changed together in the family, and get the highest scores. DISTANCES, if there is a structure to compare with, is
+a table of columns i, j (from 0) and the distance of their C-beta atoms in angstrom.
 """
 
 from __future__ import annotations

@@ -124,18 +124,18 @@ def test_proteins(tmp_path, capsys):
 
 def test_contacts(tmp_path, capsys):
     rng = np.random.default_rng(3)
-    letters = rng.choice(list("ACDE"), (400, 8))
+    letters = rng.choice(list("ACDE"), (400, 12))
     same = rng.random(400) < 0.7
     letters[same, 6] = letters[same, 1]
     text = "".join(f">{i}\n{''.join(row)}\n" for i, row in enumerate(letters))
     (tmp_path / "family.fasta").write_text(text)
-    pairs = [(i, j) for i in range(8) for j in range(i + 1, 8)]
+    pairs = [(i, j) for i in range(12) for j in range(i + 1, 12)]
     table = pd.DataFrame(pairs, columns=["i", "j"]).assign(distance=[5.0 if pair == (1, 6) else 12.0 for pair in pairs])
     table.to_csv(tmp_path / "distances.csv", index=False)
     words = [str(tmp_path / "family.fasta"), "--distances", str(tmp_path / "distances.csv")]
     _load("contacts").main([*words, "--out", str(tmp_path / "out")])
     printed = capsys.readouterr().out
-    assert "of the highest 1 scores 100% touch" in printed
+    assert "of the highest 2 scores 50% touch" in printed
     assert pd.read_csv(tmp_path / "out" / "contacts.csv")[["i", "j"]].values[0].tolist() == [1, 6]
     assert (tmp_path / "out" / "contacts.png").stat().st_size > 5_000
 

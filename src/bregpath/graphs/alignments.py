@@ -31,6 +31,14 @@ class Alignment:
         One letter a cell; "-" is a gap.
     columns : ndarray of shape (L,)
         Number of each column in the file, from 0 on; of an a2m file, among those that are no insertions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> letters = np.array([list("ACDEF"), list("ACDEG"), list("G-GGG")])
+    >>> family = Alignment(("one", "two", "three"), letters, np.arange(5))
+    >>> family, family.weights()
+    (<Alignment: 3 sequences, 5 columns, 6.7% gaps>, array([0.5, 0.5, 1. ]))
     """
 
     names: tuple[str, ...]
@@ -71,7 +79,7 @@ def read_alignment(file: str | PathLike[str], alphabet: str | None = "protein") 
     --------
     >>> import tempfile, pathlib
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "family.a2m"
-    >>> _ = file.write_text(">one\nACD-E\n>two\nA.XgDE\n")
+    >>> _ = file.write_text(">one\nACD-E\n>two\nA-XgDE\n")
     >>> family = read_alignment(file)
     >>> family.names, ["".join(row) for row in family.letters]
     (('one', 'two'), ['ACD-E', 'A--DE'])
