@@ -84,3 +84,25 @@ def test_many_rows_of_states(n, p, features, penalty, step, monkeypatch):
     problem = field_problem(states(n, p), n_states, weights(n), np.ones((p, p)), 10.0, field_ends(n_states), penalty)
     assert isinstance(problem.store.block.features, np.ndarray) == (features == "dense")
     assert_same_states(problem, step)
+
+
+STATE_CASES = [("symmetric", "full", 0.15), ("reduced", "full", 0.15)]
+STATE_CASES += [(one, other, None) for one in ("symmetric", "reduced") for other in ("full", "diagonal")]
+
+
+@pytest.mark.parametrize("penalty", ["l1", "group"])
+@pytest.mark.parametrize(("parameters", "couplings", "step"), STATE_CASES)
+def test_unequal_numbers_of_states(parameters, couplings, penalty, step, monkeypatch):
+    """One state only, few, as many as fill the lanes exactly, and more than are summed in registers at once."""
+    monkeypatch.setattr(problems, "MAX_DENSE_STATES", 0)
+    n_states = np.array([2, 1, 8, 27, 5])
+    rng = np.random.default_rng(0)
+    mood = rng.random(400)
+    rows = np.stack([np.minimum((0.7 * mood + 0.3 * rng.random(400)) * q, q - 1).astype(int) for q in n_states], axis=1)
+    for j, q in enumerate(n_states):
+        rows[:q, j] = np.arange(q)  # every state occurs
+    ends = field_ends(n_states, couplings, parameters)
+    edge_weights = np.where((n_states > 1)[:, None] & (n_states > 1), 1.0, np.inf)
+    problem = field_problem(rows, n_states, weights(400), edge_weights, 10.0, ends, penalty)
+    assert isinstance(problem.store.block, StateBlock)
+    assert_same_states(problem, step)

@@ -95,8 +95,10 @@ class ContactGraph(PottsGraph):
         if sample_weight is None:
             sample_weight = sequence_weights(table, self.identity)
         with warnings.catch_warnings():
-            # Conserved columns are the rule in alignments, and nothing is to be done about them.
-            warnings.filterwarnings("ignore", message="`X` has one label only in column", category=UserWarning)
+            # Conserved columns are the rule in alignments; a record of all couplings is large, and what is read of it
+            # exact all the same.
+            for known in ("`X` has one label only in column", "The record of this path grew beyond"):
+                warnings.filterwarnings("ignore", message=known, category=UserWarning)
             super().fit(table, sample_weight=sample_weight)
         if self.columns_ is None:
             self.columns_ = np.arange(self.n_features_in_)

@@ -14,6 +14,7 @@ from bregpath.stores.base import AbstractBlock, BlockStore, Scan
 __all__ = ["PairwiseBlock", "PairwiseStore", "StateBlock"]
 
 MAX_SMALL = 1_000_000  # coefficients up to which products with all of them are cheap
+MANY_STATES = 8  # so many times more where states are looked up: what screening would keep is larger than they are
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +58,7 @@ class PairwiseStore(BlockStore):
 
     @property
     def is_small(self) -> bool:
-        return self.shape[1] <= MAX_SMALL
+        return self.shape[1] <= MAX_SMALL * (MANY_STATES if isinstance(self.block, StateBlock) else 1)
 
     def fetch(self, columns: IntArray) -> AbstractBlock:
         is_whole = len(columns) == self.shape[1] and np.array_equal(columns, np.arange(len(columns)))
