@@ -33,15 +33,16 @@ inline Four& four(double* at, int f) { return *reinterpret_cast<Four*>(at + f * 
 
 // A panel is a part of the width whose sums fit into the registers.
 template <int fours>
-void predict_panel(States x, const double* const* tables, const double* alpha, double* eta, Size first) {
+void predict_panel(States x, const double* const* tables, double* eta, Size first) {
     for (Size i = 0; i < x.m; ++i) {
+        double* to = eta + i * x.width + first;
         Four sum[fours];
-        for (int f = 0; f < fours; ++f) sum[f] = four(alpha + first, f);
+        for (int f = 0; f < fours; ++f) sum[f] = four(to, f);
         for (Size j = 0; j < x.sources; ++j) {
             const double* row = tables[j] + x.states[j][i] * x.width + first;
             for (int f = 0; f < fours; ++f) sum[f] += four(row, f);
         }
-        for (int f = 0; f < fours; ++f) four(eta + i * x.width + first, f) = sum[f];
+        for (int f = 0; f < fours; ++f) four(to, f) = sum[f];
     }
 }
 
@@ -74,12 +75,28 @@ void by_panels(Size width, Work work) {
     }
 }
 
+// Calls work(some of the sources, number of the first): so few that their tables stay in the fastest cache.
+constexpr Size kSourcesTogether = 8;
+
+template <class Work>
+void by_sources(const States& x, Work work) {
+    for (Size j = 0; j < x.sources; j += kSourcesTogether) {
+        const Size count = x.sources - j < kSourcesTogether ? x.sources - j : kSourcesTogether;
+        work(States{x.m, count, x.width, x.states + j}, j);
+    }
+}
+
 void predict_states(const States& x, const double* const* tables, const double* alpha, double* eta) {
-    by_panels(x.width, [&]<int fours>(Size first) { predict_panel<fours>(x, tables, alpha, eta, first); });
+    for (Size i = 0; i < x.m; ++i) std::memcpy(eta + i * x.width, alpha, sizeof(double) * x.width);
+    by_sources(x, [&](const States& some, Size j) {
+        by_panels(x.width, [&]<int fours>(Size first) { predict_panel<fours>(some, tables + j, eta, first); });
+    });
 }
 
 void add_states(const States& x, const double* r, double* const* tables) {
-    by_panels(x.width, [&]<int fours>(Size first) { add_panel<fours>(x, r, tables, first); });
+    by_sources(x, [&](const States& some, Size j) {
+        by_panels(x.width, [&]<int fours>(Size first) { add_panel<fours>(some, r, tables + j, first); });
+    });
 }
 
 // Probabilities of the states of a row, in place; returns the logarithm of what the exponentials were divided by.

@@ -67,10 +67,11 @@ class Trajectory:
         ever = dict.fromkeys(self.order)
         ever.update(dict.fromkeys(columns[np.concatenate([first, entered[:, 1]])].tolist()))
         order = list(ever)
+        number = len(self.chunks)
         events = [
-            (int(columns[j]), len(self.chunks), int(k), enters)
-            for rows, enters in ((entered, True), (left, False))
-            for k, j in rows
+            (column, number, row, enters)
+            for changes, enters in ((entered, True), (left, False))
+            for row, column in zip(changes[:, 0].tolist(), columns[changes[:, 1]].tolist(), strict=True)
         ]
         sorter = np.argsort(columns)
         kept = sorter[np.searchsorted(columns, np.array(order, dtype=int), sorter=sorter)]
