@@ -8,6 +8,7 @@
 
 #include "chebyshev.hpp"
 #include "kernels.hpp"
+#include "lapack.hpp"
 #include "penalty.hpp"
 
 namespace bregpath {
@@ -54,6 +55,8 @@ class Rows {
 
     // --- the loss and its Hessian
     virtual double value(const Point& at) = 0;
+    // Whether it is infinite in places.
+    virtual bool has_domain() const { return false; }
     // Use the Hessian at `now`, unless a frozen one is in use.
     virtual void update_hessian() = 0;
     // A product with the Hessian: of the columns of v, then of alpha.
@@ -115,5 +118,18 @@ std::unique_ptr<Rows> graph_rows(const Kernels*, std::vector<Node>, const Column
 // not asked for: nothing of the size of all predictors is kept but one integral
 
 std::unique_ptr<Rows> state_rows(const Kernels*, Size n, std::vector<Node>, Places, double alpha_rate);
+
+// --- precision_rows.cpp: entries of a precision matrix
+
+struct Covariance {
+    Size p;
+    const double* matrix;  // (p, p)
+    Index above;           // places j * p + k, j < k, of the columns
+};
+
+std::unique_ptr<Rows> likelihood_rows(const Kernels*, const Lapack&, const Covariance&, double alpha_rate);
+// Infinite where a matrix with unit diagonal would have an eigenvalue below the margin.
+std::unique_ptr<Rows> composite_rows(const Kernels*, const Lapack&, const Covariance&, double alpha_rate,
+                                     double margin);
 
 }  // namespace bregpath

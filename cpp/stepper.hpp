@@ -31,7 +31,9 @@ struct State {
 struct Unstable {
     double largest;  // stable step
 };
-struct Stalled {};
+struct Stalled {
+    bool outside = false;  // because the path is about to leave the domain of the loss
+};
 
 inline double largest_of(const double* v, Size size, double at_least) {
     for (Size i = 0; i < size; ++i) at_least = std::max(at_least, std::abs(v[i]));
@@ -141,6 +143,7 @@ class Stepper {
             State at = state;
             const double rate = curvature_rate(support, 50, at), stable = 2.0 / (set_.kappa * rate);
             if (h >= 0.999 * stable || !std::isfinite(rate)) throw Unstable{stable};
+            if (rows_->has_domain() && std::isinf(next_.value)) throw Stalled{true};
         }
         finish(marked(live));
         std::swap(next_.z, moved_);  // columns at rest moved like all others, not by quadrature
@@ -155,11 +158,12 @@ class Stepper {
     // --- adaptive steps
 
     void adaptive_step() {
-        const bool linear = rows_->has_linear_stages();
+        const bool linear = rows_->has_linear_stages(), has_domain = rows_->has_domain();
         const Flags started = active(state.z, entry_now_);
         renew_curvature(started);
         const double rate = set_.kappa * set_.rate_margin * next_.rate;
         double h = state.h, reach = 0, earlier_rise = std::numeric_limits<double>::infinity();
+        bool outside = false;
         Flags forced(m_, 0), entering(m_, 0), is_live(m_, 0);
         for (int attempts = 0; attempts < set_.max_attempts && h > 1e-13 * state.t; ++attempts) {
             Size stages = method_.stages_needed(h * rate);
@@ -177,20 +181,23 @@ class Stepper {
             next_.gradients += linear ? 1.0 : double(stages);
             next_.products += double(2 * stages * Size(live.size()) + 2 * m_);
             if (!finite) {  // overflow: the local curvature is far from that at the knot
-                h *= 0.2;
+                h *= 0.2, outside = has_domain;
                 continue;
             }
-            const double worst = error(h, live), rise = next_.value - state.value;
+            const double worst = error(h, live);
+            const double highest = has_domain ? std::max(next_.value, highest_inside(h, live)) : next_.value;
+            const double rise = highest - state.value;
+            outside = std::isinf(highest);
             // A true rise c h^2 - d h falls by more than a factor of four when h is halved; that of rounding does not.
             const bool is_noise = rise <= set_.noise * std::abs(state.value) && rise > 0.25 * earlier_rise;
-            if (!(worst <= 1.0) || (above_rounding(next_.value) && !is_noise)) {
+            if (!(worst <= 1.0) || (above_rounding(highest) && !is_noise)) {
                 if (linear && state.frozen_t < state.t) {  // that may be the fault of an old curvature
                     freeze();
                     continue;
                 }
                 const double shorter = std::isfinite(worst) && worst > 0 ? set_.safety / std::cbrt(worst) : 0.1;
                 h *= std::min(0.5, std::max(0.1, shorter));
-                earlier_rise = above_rounding(next_.value) ? rise : std::numeric_limits<double>::infinity();
+                earlier_rise = above_rounding(highest) ? rise : std::numeric_limits<double>::infinity();
                 continue;
             }
             finish(live);
@@ -203,7 +210,7 @@ class Stepper {
             next_.reach = reach;
             return commit();
         }
-        throw Stalled{};
+        throw Stalled{outside};
     }
 
     // What the next step remembers of the curvature, which changes slowly unless many columns have entered.
@@ -265,6 +272,22 @@ class Stepper {
         for (Size i = moving; i < moving + n_alpha_; ++i) look(i, 1.0);
         const double size = 0.5 * (largest_of(start_beta_.data(), moving, 0.0) + largest_of(beta_.data(), moving, 0.0));
         return worst / (set_.tol * std::max(size, 1e-6 * set_.kappa));
+    }
+
+    // Largest loss at a few times inside a step, where the path is read by cubics: infinite outside of its domain.
+    double highest_inside(double h, const Index& live) {
+        const std::vector<double>& end = moving_.stage();
+        double highest = -std::numeric_limits<double>::infinity();
+        inside_.resize(end.size()), inside_beta_.resize(live.size() * q_);
+        for (const double theta : {0.25, 0.5, 0.75}) {
+            const double share = theta * theta * (3 - 2 * theta), rest = 1 - theta;
+            const double from = h * theta * rest * rest, to = h * theta * theta * rest;
+            for (size_t i = 0; i < end.size(); ++i)
+                inside_[i] = (1 - share) * start_[i] + share * end[i] + from * start_speed_[i] - to * speed_[i];
+            penalty_.primal(live, inside_.data(), set_.kappa, inside_beta_.data());
+            highest = std::max(highest, rows_->value(at(live, inside_beta_, inside_)));
+        }
+        return highest;
     }
 
     // --- the largest curvature
@@ -362,7 +385,7 @@ class Stepper {
     std::vector<double> entry_now_, entry_then_, moved_;
     // Of the live columns, then alpha, through a step.
     Recursion moving_;
-    std::vector<double> start_, start_speed_, start_beta_, beta_, speed_;
+    std::vector<double> start_, start_speed_, start_beta_, beta_, speed_, inside_, inside_beta_;
 };
 
 }  // namespace bregpath

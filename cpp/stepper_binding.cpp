@@ -24,10 +24,12 @@ const std::map<std::string, Loss> kLosses = {
     {"huber", Loss::huber},       {"multinomial", Loss::multinomial}, {"ising-flow", Loss::ising_flow},
     {"user", Loss::user},
 };
+const std::set<std::string> kPrecisionLosses = {"gaussian-likelihood", "gaussian-composite"};
 
 bool knows(const std::string& loss, const std::string& penalty, const std::string& block) {
     static const std::set<std::string> penalties = {"l1", "group"}, blocks = {"dense", "csc", "pairwise", "states", "gram"};
-    return kLosses.count(loss) && penalties.count(penalty) && blocks.count(block);
+    const bool is_known = block == "precision" ? kPrecisionLosses.count(loss) : kLosses.count(loss) && blocks.count(block);
+    return is_known && penalties.count(penalty);
 }
 
 // A name and numbers, as the methods `kernel` in Python answer.
@@ -136,6 +138,34 @@ std::unique_ptr<Rows> read_graph_rows(const Kernel& loss, const Named& block, Da
                       {read("source", features.k), read("target", outputs), places}, alpha_rate, linear_stages);
 }
 
+// A routine by the name of SciPy's signature of it, which tells the size of its integers.
+template <class Routine>
+Routine* read_routine(const Named& from, const char* name) {
+    const auto capsule = from.get<nb::capsule>(name);
+    require(std::string(capsule.name()).find(", int *, ") != std::string::npos, "LAPACK has integers of another size");
+    return reinterpret_cast<Routine*>(capsule.data());
+}
+
+std::unique_ptr<Rows> read_precision_rows(const Kernel& loss, const Named& block, const Named& data, Size m,
+                                          double alpha_rate) {
+    const Size p = block.get<Size>("n_nodes");
+    const int64_t* above = block.array<const int64_t>("above", {m});
+    require(std::all_of(above, above + m, [p](int64_t i) { return i >= 0 && i < p * p && i / p < i % p; }),
+            "a coefficient has a place out of range");
+    const Covariance covariance{p, data.numbers("y", {p * p}), Index(above, above + m)};
+    const Named routines("LAPACK", data.get<nb::dict>("lapack"));
+    const Lapack lapack{read_routine<Lapack::Triangular>(routines, "dpotrf"),
+                        read_routine<Lapack::Triangular>(routines, "dpotri"),
+                        read_routine<Lapack::Symmetric>(routines, "dsymm")};
+    if (loss.name == "gaussian-likelihood") return likelihood_rows(kernels, lapack, covariance, alpha_rate);
+    return composite_rows(kernels, lapack, covariance, alpha_rate, loss.numbers.get<double>("margin"));
+}
+
+// Rows of the predictor, which is a whole matrix in a Gaussian graph.
+Size count_rows(const Named& block, const Named& data) {
+    return block.has("n_nodes") ? block.get<Size>("n_nodes") : data.length("w");
+}
+
 // Arrays that the steps of a block are written to, by the names of the fields of a state.
 class Record {
    public:
@@ -182,7 +212,7 @@ class PyStepper {
    public:
     PyStepper(nb::tuple loss, nb::tuple penalty, nb::tuple block, nb::dict data, nb::dict settings, nb::callable check)
         : lookout(std::move(check)), arguments(nb::make_tuple(loss, penalty, block, data)),
-          n_(Named("the data", data).length("w")), columns_(read_columns(Kernel(block).numbers, n_)) {
+          n_(count_rows(Kernel(block).numbers, Named("the data", data))), columns_(read_columns(Kernel(block).numbers, n_)) {
         require(knows(Kernel(loss).name, Kernel(penalty).name, Kernel(block).name), "loss, penalty or block is unknown");
         Penalty mirror = read_penalty(Kernel(penalty));
         m_ = mirror.m, q_ = mirror.q;
@@ -225,8 +255,8 @@ class PyStepper {
             }
         } catch (const Unstable& e) {
             trouble = "unstable", largest = e.largest;
-        } catch (const Stalled&) {
-            trouble = "stalled";
+        } catch (const Stalled& e) {
+            trouble = e.outside ? "outside" : "stalled";
         } catch (const nb::python_error& e) {
             nb::gil_scoped_acquire gil;
             if (done == 0 || !e.matches(PyExc_KeyboardInterrupt)) throw;
@@ -260,6 +290,10 @@ class PyStepper {
    private:
     std::unique_ptr<Rows> make_rows(const Kernel& loss, const Kernel& block, const Named& from, double alpha_rate,
                                     bool linear) {
+        if (block.name == "precision") {
+            require(q_ == 1, "a coefficient of a graph is one number");
+            return read_precision_rows(loss, block.numbers, from, m_, alpha_rate);
+        }
         Data data{kLosses.at(loss.name), 0.0, q_, nullptr, from.numbers("w", {n_}), nullptr};
         if (data.loss == Loss::huber) data.threshold = loss.numbers.get<double>("threshold");
         const Columns x{n_, Size(columns_.size()), columns_.data(), block.numbers.has("dense")};

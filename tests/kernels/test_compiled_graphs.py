@@ -1,4 +1,4 @@
-"""The compiled core of graphs against the NumPy reference, with more rows than it takes at a time."""
+"""The compiled core of graphs against the NumPy reference, with more rows than it takes at a time; Gaussian graphs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from bregpath import _kernels
 from bregpath.flow.glbi import GLBI
 from bregpath.graphs import problems
-from bregpath.graphs.problems import field_ends, field_problem, ising_problem
+from bregpath.graphs.problems import field_ends, field_problem, gaussian_problem, ising_problem
 from bregpath.stores.pairwise import StateBlock
 
 pytestmark = pytest.mark.skipif(not _kernels.has_compiled(), reason="built without the compiled core")
@@ -58,6 +58,8 @@ def assert_same_states(problem, step):
             if len(found) == 0:  # graphs of many states are traced without anything of the size of all predictors
                 assert name in ("R", "residual") and isinstance(problem.store.block, StateBlock)
                 continue
+            if problem.loss.has_domain and name in ("R", "residual"):  # only the sum of both ends has a meaning
+                found, expected = found + found.T, expected + expected.T
             assert_allclose(found, expected, rtol=0, atol=1e-9 * max(np.abs(expected).max(), 1e-3))
         assert_allclose(one.value, two.value, rtol=1e-10)
 
@@ -106,3 +108,54 @@ def test_unequal_numbers_of_states(parameters, couplings, penalty, step, monkeyp
     problem = field_problem(rows, n_states, weights(400), edge_weights, 10.0, ends, penalty)
     assert isinstance(problem.store.block, StateBlock)
     assert_same_states(problem, step)
+# --- Gaussian graphs -------------------------------------------------------------------------------------------
+
+
+def gaussian(p, loss, shape="chain", kappa=10.0):
+    """Correlations of a chain, whose precision matrix is sparse, or of one common factor, where it is full."""
+    S = 0.5 ** np.abs(np.subtract.outer(np.arange(p), np.arange(p))) if shape == "chain" else 0.5 + 0.5 * np.eye(p)
+    rows = np.random.default_rng(p).multivariate_normal(np.zeros(p), S, size=4 * p)
+    edge_weights = np.ones((p, p))
+    edge_weights[0, 1] = edge_weights[1, 0] = 0.0  # in from the start
+    edge_weights[0, 2] = edge_weights[2, 0] = np.inf  # never
+    return gaussian_problem(np.corrcoef(rows, rowvar=False), edge_weights, kappa, loss)
+
+
+@pytest.mark.parametrize("step", [None, 0.005])
+@pytest.mark.parametrize("shape", ["chain", "factor"])
+@pytest.mark.parametrize("loss", ["likelihood", "composite"])
+def test_gaussian_graphs(loss, shape, step):
+    assert_same_states(gaussian(12, loss, shape), step)
+
+
+@pytest.mark.parametrize("loss", ["likelihood", "composite"])
+def test_gaussian_losses_at_given_points(loss):
+    """Also outside of the domain, where they are infinite."""
+    problem = gaussian(6, loss)
+    flow = GLBI(problem, None, 0.01)
+    state, columns = flow.start(), np.arange(15)
+    alpha, beta = np.full((3, 6), 2.0), np.zeros((3, 15, 1))
+    beta[1:, [0, 5]] = -0.5
+    beta[2, 7] = 5.0
+    found = flow.values(state, alpha, columns, beta)
+    assert np.isinf(found[2]) and np.isfinite(found[:2]).all()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_kernels, "_compiled", None)
+        assert_allclose(found, GLBI(problem, None, 0.01).values(state, alpha, columns, beta), rtol=1e-12)
+
+
+def test_both_end_at_the_boundary():
+    """A composite path of fewer rows than nodes ends where its matrix would not be positive definite."""
+    S = np.corrcoef(np.random.default_rng(0).normal(size=(8, 12)), rowvar=False)
+    ends = []
+    for patched in (False, True):
+        with pytest.MonkeyPatch.context() as patch:
+            if patched:
+                patch.setattr(_kernels, "_compiled", None)
+            flow = GLBI(gaussian_problem(S, np.ones((12, 12)), 10.0, "composite"), None, 0.01)
+            state = flow.start()
+            with pytest.raises(_kernels.BoundaryError):
+                while True:
+                    state, _ = flow.advance(state, 1e3)
+            ends.append(state.knot.t)
+    assert_allclose(*ends, rtol=1e-6)

@@ -9,7 +9,7 @@ import numpy as np
 import bregpath._kernels._core as _core
 from bregpath import _interrupts
 from bregpath._kernels import chebyshev, reference
-from bregpath._kernels.records import Knot, Memory, StepError, Steps, System, UnstableStepError
+from bregpath._kernels.records import BoundaryError, Knot, Memory, StepError, Steps, System, UnstableStepError
 from bregpath._known_to_core import Kernel
 from bregpath._typing import Array
 from bregpath.problem import Problem
@@ -27,7 +27,7 @@ CONSTANTS = {
     )
     for name in names
 }
-INTEGERS = {"indices": np.int32, **dict.fromkeys(("groups", "indptr", "nodes", "source", "target"), np.int64)}
+INTEGERS = {"indices": np.int32, **dict.fromkeys(("above", "groups", "indptr", "nodes", "source", "target"), np.int64)}
 
 
 def supports(system: System) -> bool:
@@ -35,7 +35,9 @@ def supports(system: System) -> bool:
     if "stepper" in system.cache:
         return True
     problem, penalty, block = system.problem, system.penalty.kernel(), system.block.kernel()
-    if penalty is None or block is None or not problem.store.has_intercepts or problem.loss.has_domain:
+    if penalty is None or block is None or not problem.store.has_intercepts:
+        return False
+    if problem.loss.has_domain != (block.name == "precision"):
         return False
     loss = problem.loss.kernel() or Kernel("user", {})
     has_nodes = "nodes" in loss.numbers
@@ -58,8 +60,9 @@ def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps:
     done, trouble, largest = _stepper(system).advance(arrays, until, max_steps, keep_rows)
     if trouble == "unstable":
         raise UnstableStepError(system.step or 0.0, system.problem.kappa, float(arrays["t"][done]), largest)
-    if trouble == "stalled" and done == 0:
-        raise StepError(f"no step from t={knot.t:g} is accurate")
+    if trouble in ("stalled", "outside") and done == 0:
+        kind = BoundaryError if trouble == "outside" else StepError
+        raise kind(f"no step from t={knot.t:g} is accurate")
     remembered = {name: arrays.pop(name) for name in vars(memory)}
 
     def remember(k: int) -> Memory:
@@ -92,6 +95,8 @@ def _make_stepper(system: System) -> Any:
     data = {"y": _floats(y), "w": _floats(problem.w), "offset": None}
     if problem.offset.any():
         data["offset"] = _floats(problem.offset)
+    if block.name == "precision":
+        data["lapack"] = _lapack()
     return _core.Stepper(
         loss=typed(problem.loss.kernel() or _called_back(problem)),
         penalty=typed(penalty),
@@ -107,6 +112,14 @@ def _make_stepper(system: System) -> Any:
         },
         check=_interrupts.check,
     )
+
+
+def _lapack() -> dict[str, Any]:
+    """The routines for symmetric matrices that SciPy has linked, as capsules of their addresses."""
+    from scipy.linalg import cython_blas, cython_lapack
+
+    names = {cython_lapack: ("dpotrf", "dpotri"), cython_blas: ("dsymm",)}
+    return {name: module.__pyx_capi__[name] for module, some in names.items() for name in some}
 
 
 def _called_back(problem: Problem) -> Kernel:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import lapack
 
+from bregpath._known_to_core import Kernel, only_for_its_class
 from bregpath._typing import Array
 from bregpath.losses.base import AbstractLoss
 
@@ -65,6 +66,10 @@ class GaussianLikelihoodLoss(_GaussianGraphLoss):
         # that threads which share the loss never see parts of two.
         self._last: tuple[Array, Array, float] | None = None
 
+    @only_for_its_class
+    def kernel(self) -> Kernel:
+        return Kernel(self.name, {})
+
     def value(self, eta: Array, y: Array, w: Array) -> float:
         known = self._inverse(eta)
         return np.inf if known is None else float(np.vdot(y, eta) - known[1])
@@ -111,6 +116,10 @@ class GaussianCompositeLoss(_GaussianGraphLoss):
     """
 
     name = "gaussian-composite"
+
+    @only_for_its_class
+    def kernel(self) -> Kernel:
+        return Kernel(self.name, {"margin": MARGIN})
 
     def value(self, eta: Array, y: Array, w: Array) -> float:
         diagonal = np.diagonal(eta)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bregpath._known_to_core import Kernel, only_for_its_class
 from bregpath._typing import Array, IntArray
 from bregpath.stores.base import AbstractBlock, BlockStore, Scan
 
@@ -58,6 +59,10 @@ class PrecisionBlock(AbstractBlock):
         self.p = p
         self.above, self.below = above, below
         self.shape = (p, len(above))
+
+    @only_for_its_class
+    def kernel(self) -> Kernel:
+        return Kernel("precision", {"n_nodes": self.p, "above": self.above})
 
     def matvec(self, beta: Array) -> Array:
         eta = np.zeros(self.p * self.p)

@@ -1,0 +1,291 @@
+// Losses of a precision matrix Omega, whose entries off the diagonal are the columns and whose diagonal is alpha: the
+// compiled twin of losses/gaussian_graph.py, which has the formulas. The data are its covariance matrix S, so there are
+// no rows: what is of their size is one number a column, the sum of its two places, and then one a node.
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "rows.hpp"
+#include "vectors.hpp"
+
+namespace bregpath {
+
+namespace {
+
+constexpr double kOutside = std::numeric_limits<double>::infinity();
+// Share of the places of a matrix that is filled, beyond which it is multiplied as a full one.
+constexpr double kFull = 0.15;
+
+// What is kept of a point for the Hessian there.
+struct Known {
+    std::vector<double> matrix, alpha, quadratic;
+    bool is_set = false;
+};
+
+class PrecisionRows : public Rows {
+   public:
+    PrecisionRows(const Kernels* kernels, const Lapack& lapack, const Covariance& of, double alpha_rate)
+        : Rows(kernels, of.p, of.p, alpha_rate), p_(of.p), m_(Size(of.above.size())), lapack_(lapack),
+          above_(of.above), R_(m_ + p_), r_(m_ + p_), next_r_(m_ + p_), S_(m_ + p_), full_S_(of.matrix, of.matrix + p_ * p_),
+          work_(p_ * p_), product_(p_ * p_) {
+        for (const Size place : above_) below_.push_back(place % p_ * p_ + place / p_);
+        for (Known* known : {&now_, &next_}) known->matrix.resize(p_ * p_);
+        for (Size c = 0; c < m_; ++c) S_[c] = of.matrix[above_[c]];
+        for (Size j = 0; j < p_; ++j) S_[m_ + j] = of.matrix[j * (p_ + 1)];
+    }
+
+    bool has_domain() const override { return true; }
+
+    void load(const Point& at, const double* R, const double* residual) override {
+        gather(R, R_), gather(residual, r_);
+        columns_ = at.columns, beta_.assign(at.beta, at.beta + columns_.size());
+        alpha_.assign(at.alpha, at.alpha + p_);
+        now_.is_set = false;
+    }
+
+    void store(double* R, double* residual) override { scatter(R_, R), scatter(r_, residual); }
+
+    void begin(const Point&, const double*, double, double first) override {
+        moving_.begin(m_ + p_, R_.data(), r_.data(), first);
+    }
+
+    void stage(const Point& at, const Factors& factors, double* speed) override {
+        evaluate(at, next_, speed, false);
+        moving_.next(k_, factors, next_r_.data());
+    }
+
+    double arrive(const Point& end, double* speed) override { return evaluate(end, next_, speed, true); }
+
+    void finish(const double* z_now, double* z, double* slope) override {
+        const std::vector<double>& R = moving_.stage();
+        for (Size c = 0; c < m_; ++c) z[c] = z_now[c] - (R[c] - R_[c]), slope[c] = -next_r_[c];
+    }
+
+    void commit() override {
+        R_.swap(moving_.stage()), r_.swap(next_r_), std::swap(now_, next_);
+    }
+
+    void update_hessian() override {
+        if (!now_.is_set) {
+            std::vector<double> unused(m_ + p_);
+            differentiate({columns_, beta_.data(), alpha_.data()}, now_, unused.data(), true);
+            now_.is_set = true;
+        }
+        prepare_hessian();
+    }
+
+    void hessian(const Point& v, double* out) override {
+        pause(double(p_ * p_) * p_);
+        bend(v, work_.data());
+        const Size k = Size(v.columns.size());
+        for (Size c = 0; c < k; ++c) out[c] = work_[above_[v.columns[c]]] + work_[below_[v.columns[c]]];
+        for (Size j = 0; j < p_; ++j) out[k + j] = work_[j * (p_ + 1)];
+    }
+
+   protected:
+    // The derivative by all columns and alpha, and the loss if it is wanted, else 0; kOutside where there is none.
+    virtual double differentiate(const Point& at, Known& to, double* r, bool want_value) = 0;
+    virtual void prepare_hessian() {}
+    // The Hessian at `now` applied to a matrix; derivatives by both places of a column count.
+    virtual void bend(const Point& v, double* out) = 0;
+
+    // The lower triangle of the matrix of a point.
+    void spread(const Point& at, double* matrix) const {
+        std::fill(matrix, matrix + p_ * p_, 0.0);
+        for (size_t c = 0; c < at.columns.size(); ++c) matrix[above_[at.columns[c]]] = at.beta[c];
+        for (Size j = 0; j < p_; ++j) matrix[j * (p_ + 1)] = at.alpha[j];
+    }
+
+    // A symmetric matrix times that of a point, column after column: of a sparse one the neighbours of each node only.
+    void multiply(const std::vector<double>& symmetric, const Point& at, double* out) {
+        if (double(2 * at.columns.size()) > kFull * double(p_ * p_)) {
+            spread(at, work_.data());
+            return lapack_.multiply(p_, symmetric.data(), work_.data(), out);
+        }
+        ends_.assign(p_ + 1, 0);
+        for (const Size c : at.columns) ++ends_[above_[c] / p_], ++ends_[above_[c] % p_];
+        Size total = 0;
+        for (Size& end : ends_) end += 1, total += std::exchange(end, total);  // with the node itself
+        columns_of_.resize(total), factors_.resize(total);
+        const auto put = [&](Size node, Size neighbour, double factor) {
+            columns_of_[ends_[node]] = {symmetric.data() + neighbour * p_}, factors_[ends_[node]++] = factor;
+        };
+        for (Size j = 0; j < p_; ++j) put(j, j, at.alpha[j]);
+        for (size_t c = 0; c < at.columns.size(); ++c) {
+            const Size j = above_[at.columns[c]] / p_, k = above_[at.columns[c]] % p_;
+            put(j, k, at.beta[c]), put(k, j, at.beta[c]);
+        }
+        Data plain{};
+        plain.q = 1;
+        const double nothing = 0;
+        for (Size j = 0, first = 0; j < p_; first = ends_[j++])
+            k_->predict({p_, ends_[j] - first, &columns_of_[first], true}, plain, &nothing, &factors_[first],
+                        out + j * p_);
+    }
+
+    // The sums over a column of two matrices that are multiplied entry by entry, the first one that of a point.
+    void column_sums(const Point& at, const double* product, std::vector<double>& out) const {
+        out.resize(p_);
+        for (Size j = 0; j < p_; ++j) out[j] = at.alpha[j] * product[j * (p_ + 1)];
+        for (size_t c = 0; c < at.columns.size(); ++c) {
+            const Size place = above_[at.columns[c]];
+            out[place / p_] += at.beta[c] * product[place];
+            out[place % p_] += at.beta[c] * product[below_[at.columns[c]]];
+        }
+    }
+
+    const Size p_, m_;
+    const Lapack lapack_;
+    const Index above_;
+    Index below_;
+    Known now_, next_;
+    std::vector<double> R_, r_, next_r_;  // of columns, then of alpha
+    std::vector<double> S_, full_S_;      // the same of the covariance matrix; all of it
+    std::vector<double> work_, product_;
+
+   private:
+    double evaluate(const Point& at, Known& to, double* speed, bool want_value) {
+        pause(double(p_ * p_) * p_);
+        const double value = differentiate(at, to, next_r_.data(), want_value);
+        to.is_set = want_value && std::isfinite(value);
+        const Size k = Size(at.columns.size());
+        if (!std::isfinite(value)) {
+            std::fill(speed, speed + k + p_, std::numeric_limits<double>::quiet_NaN());
+            return kOutside;
+        }
+        for (Size c = 0; c < k; ++c) speed[c] = -next_r_[at.columns[c]];
+        for (Size j = 0; j < p_; ++j) speed[k + j] = -alpha_rate * next_r_[m_ + j];
+        return value;
+    }
+
+    void gather(const double* matrix, std::vector<double>& to) const {
+        for (Size c = 0; c < m_; ++c) to[c] = matrix[above_[c]] + matrix[below_[c]];
+        for (Size j = 0; j < p_; ++j) to[m_ + j] = matrix[j * (p_ + 1)];
+    }
+
+    void scatter(const std::vector<double>& from, double* matrix) const {
+        for (Size c = 0; c < m_; ++c) matrix[above_[c]] = matrix[below_[c]] = 0.5 * from[c];
+        for (Size j = 0; j < p_; ++j) matrix[j * (p_ + 1)] = from[m_ + j];
+    }
+
+    Index columns_;  // of the point that was loaded ...
+    std::vector<double> beta_, alpha_;
+    Recursion moving_;
+    Index ends_;
+    std::vector<Column> columns_of_;
+    std::vector<double> factors_;
+};
+
+class LikelihoodRows final : public PrecisionRows {
+   public:
+    using PrecisionRows::PrecisionRows;
+
+    double value(const Point& at) override {
+        spread(at, work_.data());
+        return lapack_.factor(p_, work_.data()) ? loss(at, work_.data()) : kOutside;
+    }
+
+   protected:
+    double differentiate(const Point& at, Known& to, double* r, bool) override {
+        double* inverse = to.matrix.data();
+        spread(at, inverse);
+        if (!lapack_.factor(p_, inverse)) return kOutside;
+        const double value = loss(at, inverse);
+        if (!lapack_.invert(p_, inverse)) return kOutside;
+        for (Size c = 0; c < m_; ++c) r[c] = 2 * (S_[c] - inverse[above_[c]]);
+        for (Size j = 0; j < p_; ++j) r[m_ + j] = S_[m_ + j] - inverse[j * (p_ + 1)];
+        return value;
+    }
+
+    void prepare_hessian() override {
+        for (Size j = 0; j < p_; ++j)
+            for (Size i = j + 1; i < p_; ++i) now_.matrix[i * p_ + j] = now_.matrix[j * p_ + i];
+    }
+
+    void bend(const Point& v, double* out) override {
+        multiply(now_.matrix, v, product_.data());
+        lapack_.multiply(p_, product_.data(), now_.matrix.data(), out);
+    }
+
+   private:
+    // tr(S Omega) - log det Omega, by the Cholesky factor of Omega.
+    double loss(const Point& at, const double* factor) const {
+        double trace = dot(&S_[m_], at.alpha, p_), half_log_det = 0;
+        for (size_t c = 0; c < at.columns.size(); ++c) trace += 2 * S_[at.columns[c]] * at.beta[c];
+        for (Size j = 0; j < p_; ++j) half_log_det += std::log(factor[j * (p_ + 1)]);
+        return trace - 2 * half_log_det;
+    }
+};
+
+class CompositeRows final : public PrecisionRows {
+   public:
+    CompositeRows(const Kernels* kernels, const Lapack& lapack, const Covariance& of, double alpha_rate, double margin)
+        : PrecisionRows(kernels, lapack, of, alpha_rate), margin_(margin) {}
+
+    double value(const Point& at) override {
+        if (!is_inside(at)) return kOutside;
+        multiply(full_S_, at, product_.data());
+        column_sums(at, product_.data(), sums_);
+        return loss(at, sums_);
+    }
+
+   protected:
+    double differentiate(const Point& at, Known& to, double* r, bool want_value) override {
+        const double* d = at.alpha;
+        if (!(want_value ? is_inside(at) : has_positive_diagonal(at))) return kOutside;
+        double* product = to.matrix.data();
+        multiply(full_S_, at, product);
+        column_sums(at, product, to.quadratic);
+        to.alpha.assign(d, d + p_);
+        for (Size c = 0; c < m_; ++c)
+            r[c] = product[above_[c]] / d[above_[c] / p_] + product[below_[c]] / d[above_[c] % p_];
+        for (Size j = 0; j < p_; ++j)
+            r[m_ + j] = (product[j * (p_ + 1)] - to.quadratic[j] / (2 * d[j]) - 0.5) / d[j];
+        return want_value ? loss(at, to.quadratic) : 0.0;
+    }
+
+    void bend(const Point& v, double* out) override {
+        const std::vector<double>&d = now_.alpha, &product = now_.matrix;
+        multiply(full_S_, v, product_.data());
+        column_sums(v, product.data(), sums_);
+        for (Size j = 0; j < p_; ++j) {
+            const double share = v.alpha[j] / d[j];
+            for (Size i = j * p_; i < (j + 1) * p_; ++i) out[i] = (product_[i] - share * product[i]) / d[j];
+            out[j * (p_ + 1)] += (now_.quadratic[j] * share - sums_[j] + 0.5 * v.alpha[j]) / (d[j] * d[j]);
+        }
+    }
+
+   private:
+    bool has_positive_diagonal(const Point& at) const {
+        return std::all_of(at.alpha, at.alpha + p_, [](double d) { return d > 0; });
+    }
+
+    bool is_inside(const Point& at) {
+        spread(at, work_.data());
+        for (Size j = 0; j < p_; ++j) work_[j * (p_ + 1)] *= 1 - margin_;
+        return lapack_.factor(p_, work_.data());
+    }
+
+    double loss(const Point& at, const std::vector<double>& quadratic) const {
+        double value = 0;
+        for (Size j = 0; j < p_; ++j) value += quadratic[j] / (2 * at.alpha[j]) - 0.5 * std::log(at.alpha[j]);
+        return value;
+    }
+
+    const double margin_;
+    std::vector<double> sums_;
+};
+
+}  // namespace
+
+std::unique_ptr<Rows> likelihood_rows(const Kernels* kernels, const Lapack& lapack, const Covariance& of,
+                                      double alpha_rate) {
+    return std::make_unique<LikelihoodRows>(kernels, lapack, of, alpha_rate);
+}
+
+std::unique_ptr<Rows> composite_rows(const Kernels* kernels, const Lapack& lapack, const Covariance& of,
+                                     double alpha_rate, double margin) {
+    return std::make_unique<CompositeRows>(kernels, lapack, of, alpha_rate, margin);
+}
+
+}  // namespace bregpath
