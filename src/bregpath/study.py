@@ -71,6 +71,11 @@ class AbstractStudy(ABC):
         """Size of a copy of all rows; infinite where rows cannot be copied."""
         return np.inf
 
+    @property
+    def step_bytes(self) -> float:
+        """What a step of a path has to read, at least."""
+        return self.nbytes
+
     @abstractmethod
     def on(self, counts: Array | None = None, copies: bool = False) -> Assembled:
         """The problem in which each row counts as often as said (None: as given).

@@ -66,6 +66,11 @@ class GraphStudy(AbstractStudy):
     def nbytes(self) -> float:
         return float(self.rows.nbytes)
 
+    @property
+    def step_bytes(self) -> float:
+        # Without predictors of the rows there are inverses, two or more, with a product of two columns an entry.
+        return self.nbytes if self.layout.has_predictors else 16.0 * self.layout.n_nodes**3
+
     def on(self, counts: Array | None = None, copies: bool = False) -> Assembled:
         """Rows that count nothing are always left out, and the same rows are there once."""
         w = self.w if counts is None else counts

@@ -30,7 +30,8 @@ FIRST = 0.5  # share of the times that is traced before the curve is looked at
 STRETCH = 0.12  # share of the times between two looks, which cost more than a few small steps too many
 FIRST_OF_SEVERAL, STRETCH_OF_SEVERAL = 0.25, 0.2  # the same where kappas compete, and looks are many
 USUAL_RATIO = 100.0  # the window of which these are shares
-LARGE = 2**23  # bytes of data from which on looking costs nothing in comparison
+LARGE = 2**23  # bytes a step from which on looking costs nothing in comparison, ...
+FIRST_OF_LARGE = 0.25  # ... so that it is done sooner, and as often as it can tell something
 FEW_TIMES = 20  # that few times are traced on all rows at once
 
 
@@ -219,8 +220,8 @@ def _looks(
 ) -> Looks:
     """A window that is longer than usual is looked at as often as one of the usual length would be at these times."""
     total = int(np.searchsorted(clock, factor * USUAL_RATIO * (1 + 1e-9) * clock[0], side="right"))
-    stretch = 0 if study.nbytes >= LARGE else round(shares[1] * total)
-    return Looks(max(1, int(np.ceil(shares[0] * total))), stretch, patience)
+    first, stretch = (min(FIRST_OF_LARGE, shares[0]), 0.0) if study.step_bytes >= LARGE else shares
+    return Looks(max(1, int(np.ceil(first * total))), round(stretch * total), patience)
 
 
 def _fold_tracks(
