@@ -1,9 +1,6 @@
 // LAPACK and BLAS for symmetric matrices of doubles, by the addresses that SciPy hands over: nothing is linked.
 #pragma once
 
-#include <algorithm>
-#include <limits>
-
 #include "kernels.hpp"
 
 namespace bregpath {
@@ -16,11 +13,11 @@ struct Lapack {
     Triangular *potrf = nullptr, *potri = nullptr;
     Symmetric* symm = nullptr;
 
-    // The Cholesky factor in the place of a matrix; false where it is not positive definite.
-    bool factor(Size p, double* matrix) const { return in_place(potrf, p, matrix); }
+    // The Cholesky factor in the place of a matrix; false where it is not positive definite. Columns begin `stride` apart.
+    bool factor(Size p, double* matrix, Size stride) const { return in_place(potrf, p, matrix, stride); }
 
     // The inverse in the place of a Cholesky factor.
-    bool invert(Size p, double* factor) const { return in_place(potri, p, factor); }
+    bool invert(Size p, double* factor, Size stride) const { return in_place(potri, p, factor, stride); }
 
     // out = full * symmetric.
     void multiply(Size p, const double* full, const double* symmetric, double* out) const {
@@ -32,10 +29,10 @@ struct Lapack {
     }
 
    private:
-    static bool in_place(Triangular* routine, Size p, double* matrix) {
+    static bool in_place(Triangular* routine, Size p, double* matrix, Size stride) {
         char part = 'L';
-        int size = int(p), info = 0;
-        routine(&part, &size, matrix, &size, &info);
+        int size = int(p), apart = int(stride), info = 0;
+        routine(&part, &size, matrix, &apart, &info);
         return info == 0;
     }
 };

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "elimination.hpp"
 #include "rows.hpp"
 #include "vectors.hpp"
 
@@ -16,9 +17,17 @@ constexpr double kOutside = std::numeric_limits<double>::infinity();
 // Share of the places of a matrix that is filled, beyond which it is multiplied as a full one.
 constexpr double kFull = 0.15;
 
+// The elimination of the matrices in which some columns are not zero, and where entries of all columns lie in its order.
+struct Plan {
+    Index columns;
+    Elimination order;
+    Index places;  // of all columns, then of the diagonal
+};
+
 // What is kept of a point for the Hessian there.
 struct Known {
     std::vector<double> matrix, alpha, quadratic;
+    std::shared_ptr<const Plan> plan;
     bool is_set = false;
 };
 
@@ -28,7 +37,10 @@ class PrecisionRows : public Rows {
         : Rows(kernels, of.p, of.p, alpha_rate), p_(of.p), m_(Size(of.above.size())), lapack_(lapack),
           above_(of.above), R_(m_ + p_), r_(m_ + p_), next_r_(m_ + p_), S_(m_ + p_), full_S_(of.matrix, of.matrix + p_ * p_),
           work_(p_ * p_), product_(p_ * p_) {
-        for (const Size place : above_) below_.push_back(place % p_ * p_ + place / p_);
+        for (const Size place : above_) {
+            one_end_.push_back(int32_t(place / p_)), other_end_.push_back(int32_t(place % p_));
+            below_.push_back(place % p_ * p_ + place / p_);
+        }
         for (Known* known : {&now_, &next_}) known->matrix.resize(p_ * p_);
         for (Size c = 0; c < m_; ++c) S_[c] = of.matrix[above_[c]];
         for (Size j = 0; j < p_; ++j) S_[m_ + j] = of.matrix[j * (p_ + 1)];
@@ -89,21 +101,35 @@ class PrecisionRows : public Rows {
     // The Hessian at `now` applied to a matrix; derivatives by both places of a column count.
     virtual void bend(const Point& v, double* out) = 0;
 
-    // The lower triangle of the matrix of a point.
-    void spread(const Point& at, double* matrix) const {
-        std::fill(matrix, matrix + p_ * p_, 0.0);
-        for (size_t c = 0; c < at.columns.size(); ++c) matrix[above_[at.columns[c]]] = at.beta[c];
-        for (Size j = 0; j < p_; ++j) matrix[j * (p_ + 1)] = at.alpha[j];
+    // For the matrix of a point: the same one for all stages of a step.
+    const std::shared_ptr<const Plan>& plan_of(const Point& at) {
+        if (plan_ && plan_->columns == at.columns) return plan_;
+        Elimination::Numbers ends, others;
+        for (const Size c : at.columns) ends.push_back(one_end_[c]), others.push_back(other_end_[c]);
+        auto plan = std::make_shared<Plan>(Plan{at.columns, Elimination(p_, ends, others), Index(m_ + p_)});
+        for (Size c = 0; c < m_; ++c) plan->places[c] = plan->order.place(one_end_[c], other_end_[c]);
+        for (Size j = 0; j < p_; ++j) plan->places[m_ + j] = plan->order.place(j, j);
+        return plan_ = plan;
+    }
+
+    // The factor of the matrix of a point, whose diagonal is multiplied; false where it is not positive definite.
+    bool factor(const Plan& plan, const Point& at, double diagonal, double* matrix) const {
+        plan.order.clear(matrix);
+        for (size_t c = 0; c < at.columns.size(); ++c) matrix[plan.places[at.columns[c]]] = at.beta[c];
+        for (Size j = 0; j < p_; ++j) matrix[plan.places[m_ + j]] = diagonal * at.alpha[j];
+        return plan.order.factor(lapack_, matrix);
     }
 
     // A symmetric matrix times that of a point, column after column: of a sparse one the neighbours of each node only.
     void multiply(const std::vector<double>& symmetric, const Point& at, double* out) {
         if (double(2 * at.columns.size()) > kFull * double(p_ * p_)) {
-            spread(at, work_.data());
+            std::fill(work_.begin(), work_.end(), 0.0);
+            for (size_t c = 0; c < at.columns.size(); ++c) work_[above_[at.columns[c]]] = at.beta[c];
+            for (Size j = 0; j < p_; ++j) work_[j * (p_ + 1)] = at.alpha[j];
             return lapack_.multiply(p_, symmetric.data(), work_.data(), out);
         }
         ends_.assign(p_ + 1, 0);
-        for (const Size c : at.columns) ++ends_[above_[c] / p_], ++ends_[above_[c] % p_];
+        for (const Size c : at.columns) ++ends_[one_end_[c]], ++ends_[other_end_[c]];
         Size total = 0;
         for (Size& end : ends_) end += 1, total += std::exchange(end, total);  // with the node itself
         columns_of_.resize(total), factors_.resize(total);
@@ -112,7 +138,7 @@ class PrecisionRows : public Rows {
         };
         for (Size j = 0; j < p_; ++j) put(j, j, at.alpha[j]);
         for (size_t c = 0; c < at.columns.size(); ++c) {
-            const Size j = above_[at.columns[c]] / p_, k = above_[at.columns[c]] % p_;
+            const Size j = one_end_[at.columns[c]], k = other_end_[at.columns[c]];
             put(j, k, at.beta[c]), put(k, j, at.beta[c]);
         }
         Data plain{};
@@ -128,9 +154,9 @@ class PrecisionRows : public Rows {
         out.resize(p_);
         for (Size j = 0; j < p_; ++j) out[j] = at.alpha[j] * product[j * (p_ + 1)];
         for (size_t c = 0; c < at.columns.size(); ++c) {
-            const Size place = above_[at.columns[c]];
-            out[place / p_] += at.beta[c] * product[place];
-            out[place % p_] += at.beta[c] * product[below_[at.columns[c]]];
+            const Size column = at.columns[c];
+            out[one_end_[column]] += at.beta[c] * product[above_[column]];
+            out[other_end_[column]] += at.beta[c] * product[below_[column]];
         }
     }
 
@@ -138,10 +164,12 @@ class PrecisionRows : public Rows {
     const Lapack lapack_;
     const Index above_;
     Index below_;
+    Elimination::Numbers one_end_, other_end_;  // the nodes of each column
     Known now_, next_;
     std::vector<double> R_, r_, next_r_;  // of columns, then of alpha
     std::vector<double> S_, full_S_;      // the same of the covariance matrix; all of it
-    std::vector<double> work_, product_;
+    std::vector<double> work_, product_, factors_;
+    std::vector<Column> columns_of_;
 
    private:
     double evaluate(const Point& at, Known& to, double* speed, bool want_value) {
@@ -171,9 +199,8 @@ class PrecisionRows : public Rows {
     Index columns_;  // of the point that was loaded ...
     std::vector<double> beta_, alpha_;
     Recursion moving_;
+    std::shared_ptr<const Plan> plan_;
     Index ends_;
-    std::vector<Column> columns_of_;
-    std::vector<double> factors_;
 };
 
 class LikelihoodRows final : public PrecisionRows {
@@ -181,40 +208,44 @@ class LikelihoodRows final : public PrecisionRows {
     using PrecisionRows::PrecisionRows;
 
     double value(const Point& at) override {
-        spread(at, work_.data());
-        return lapack_.factor(p_, work_.data()) ? loss(at, work_.data()) : kOutside;
+        const Plan& plan = *plan_of(at);
+        return factor(plan, at, 1.0, work_.data()) ? loss(plan, at, work_.data()) : kOutside;
     }
 
    protected:
     double differentiate(const Point& at, Known& to, double* r, bool) override {
         double* inverse = to.matrix.data();
-        spread(at, inverse);
-        if (!lapack_.factor(p_, inverse)) return kOutside;
-        const double value = loss(at, inverse);
-        if (!lapack_.invert(p_, inverse)) return kOutside;
-        for (Size c = 0; c < m_; ++c) r[c] = 2 * (S_[c] - inverse[above_[c]]);
-        for (Size j = 0; j < p_; ++j) r[m_ + j] = S_[m_ + j] - inverse[j * (p_ + 1)];
+        to.plan = plan_of(at);
+        if (!factor(*to.plan, at, 1.0, inverse)) return kOutside;
+        const double value = loss(*to.plan, at, inverse);
+        if (!to.plan->order.invert(lapack_, k_, inverse, columns_of_, factors_)) return kOutside;
+        const Size* places = to.plan->places.data();
+        for (Size c = 0; c < m_; ++c) r[c] = 2 * (S_[c] - inverse[places[c]]);
+        for (Size j = m_; j < m_ + p_; ++j) r[j] = S_[j] - inverse[places[j]];
         return value;
     }
 
     void prepare_hessian() override {
-        for (Size j = 0; j < p_; ++j)
-            for (Size i = j + 1; i < p_; ++i) now_.matrix[i * p_ + j] = now_.matrix[j * p_ + i];
+        inverse_.resize(p_ * p_);
+        const Size* places = now_.plan->places.data();
+        for (Size c = 0; c < m_; ++c) inverse_[above_[c]] = inverse_[below_[c]] = now_.matrix[places[c]];
+        for (Size j = 0; j < p_; ++j) inverse_[j * (p_ + 1)] = now_.matrix[places[m_ + j]];
     }
 
     void bend(const Point& v, double* out) override {
-        multiply(now_.matrix, v, product_.data());
-        lapack_.multiply(p_, product_.data(), now_.matrix.data(), out);
+        multiply(inverse_, v, product_.data());
+        lapack_.multiply(p_, product_.data(), inverse_.data(), out);
     }
 
    private:
-    // tr(S Omega) - log det Omega, by the Cholesky factor of Omega.
-    double loss(const Point& at, const double* factor) const {
-        double trace = dot(&S_[m_], at.alpha, p_), half_log_det = 0;
+    // tr(S Omega) - log det Omega, by the factor of Omega.
+    double loss(const Plan& plan, const Point& at, const double* factor) const {
+        double trace = dot(&S_[m_], at.alpha, p_);
         for (size_t c = 0; c < at.columns.size(); ++c) trace += 2 * S_[at.columns[c]] * at.beta[c];
-        for (Size j = 0; j < p_; ++j) half_log_det += std::log(factor[j * (p_ + 1)]);
-        return trace - 2 * half_log_det;
+        return trace - plan.order.log_determinant(factor);
     }
+
+    std::vector<double> inverse_;  // at `now`, in the order of the nodes
 };
 
 class CompositeRows final : public PrecisionRows {
@@ -238,7 +269,7 @@ class CompositeRows final : public PrecisionRows {
         column_sums(at, product, to.quadratic);
         to.alpha.assign(d, d + p_);
         for (Size c = 0; c < m_; ++c)
-            r[c] = product[above_[c]] / d[above_[c] / p_] + product[below_[c]] / d[above_[c] % p_];
+            r[c] = product[above_[c]] / d[one_end_[c]] + product[below_[c]] / d[other_end_[c]];
         for (Size j = 0; j < p_; ++j)
             r[m_ + j] = (product[j * (p_ + 1)] - to.quadratic[j] / (2 * d[j]) - 0.5) / d[j];
         return want_value ? loss(at, to.quadratic) : 0.0;
@@ -261,9 +292,7 @@ class CompositeRows final : public PrecisionRows {
     }
 
     bool is_inside(const Point& at) {
-        spread(at, work_.data());
-        for (Size j = 0; j < p_; ++j) work_[j * (p_ + 1)] *= 1 - margin_;
-        return lapack_.factor(p_, work_.data());
+        return factor(*plan_of(at), at, 1 - margin_, work_.data());
     }
 
     double loss(const Point& at, const std::vector<double>& quadratic) const {
