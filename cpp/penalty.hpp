@@ -36,10 +36,15 @@ class Penalty {
 
     // Distance to their thresholds: negative once a coordinate is active.
     void entry(const Index& index, const double* z, double* out) {
+        constexpr double kFree = -std::numeric_limits<double>::infinity();
+        if (group_.empty() && !has_limits_ && Size(index.size()) == m) {  // all columns: one plain loop
+            for (Size i = 0; i < m * q; ++i) out[i] = weights_[i] == 0 ? kFree : weights_[i] - std::abs(z[i]);
+            return;
+        }
         square_groups(index, z);
         each(index, [&](Size at, Size i, Size j) {
             const double size = group_.empty() ? std::abs(allowed(z[at], i)) : size_of_group(j);
-            out[at] = weights_[i] == 0 ? -std::numeric_limits<double>::infinity() : weights_[i] - size;
+            out[at] = weights_[i] == 0 ? kFree : weights_[i] - size;
         });
     }
 

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "columns.hpp"
 #include "elimination.hpp"
 #include "rows.hpp"
 #include "vectors.hpp"
@@ -86,20 +87,10 @@ class PrecisionRows : public Rows {
         prepare_hessian();
     }
 
-    void hessian(const Point& v, double* out) override {
-        pause(double(p_ * p_) * p_);
-        bend(v, work_.data());
-        const Size k = Size(v.columns.size());
-        for (Size c = 0; c < k; ++c) out[c] = work_[above_[v.columns[c]]] + work_[below_[v.columns[c]]];
-        for (Size j = 0; j < p_; ++j) out[k + j] = work_[j * (p_ + 1)];
-    }
-
    protected:
     // The derivative by all columns and alpha, and the loss if it is wanted, else 0; kOutside where there is none.
     virtual double differentiate(const Point& at, Known& to, double* r, bool want_value) = 0;
     virtual void prepare_hessian() {}
-    // The Hessian at `now` applied to a matrix; derivatives by both places of a column count.
-    virtual void bend(const Point& v, double* out) = 0;
 
     // For the matrix of a point: the same one for all stages of a step.
     const std::shared_ptr<const Plan>& plan_of(const Point& at) {
@@ -120,9 +111,11 @@ class PrecisionRows : public Rows {
         return plan.order.factor(lapack_, matrix);
     }
 
+    bool is_full(const Point& at) const { return double(2 * at.columns.size()) > kFull * double(p_ * p_); }
+
     // A symmetric matrix times that of a point, column after column: of a sparse one the neighbours of each node only.
     void multiply(const std::vector<double>& symmetric, const Point& at, double* out) {
-        if (double(2 * at.columns.size()) > kFull * double(p_ * p_)) {
+        if (is_full(at)) {
             std::fill(work_.begin(), work_.end(), 0.0);
             for (size_t c = 0; c < at.columns.size(); ++c) work_[above_[at.columns[c]]] = at.beta[c];
             for (Size j = 0; j < p_; ++j) work_[j * (p_ + 1)] = at.alpha[j];
@@ -207,6 +200,21 @@ class LikelihoodRows final : public PrecisionRows {
    public:
     using PrecisionRows::PrecisionRows;
 
+    // W V W at the places of the columns of V, and on the diagonal.
+    void hessian(const Point& v, double* out) override {
+        pause(double(p_ * p_) * p_);
+        multiply(inverse_, v, product_.data());
+        if (is_full(v))
+            lapack_.multiply(p_, product_.data(), inverse_.data(), work_.data());
+        else
+            transpose(product_.data(), p_, p_, work_.data());
+        const auto entry = [&](Size j, Size k) {
+            return is_full(v) ? work_[j * p_ + k] : dot(&work_[j * p_], &inverse_[k * p_], p_);
+        };
+        for (const Size c : v.columns) *out++ = 2 * entry(one_end_[c], other_end_[c]);
+        for (Size j = 0; j < p_; ++j) *out++ = entry(j, j);
+    }
+
     double value(const Point& at) override {
         const Plan& plan = *plan_of(at);
         return factor(plan, at, 1.0, work_.data()) ? loss(plan, at, work_.data()) : kOutside;
@@ -232,10 +240,6 @@ class LikelihoodRows final : public PrecisionRows {
         for (Size j = 0; j < p_; ++j) inverse_[j * (p_ + 1)] = now_.matrix[places[m_ + j]];
     }
 
-    void bend(const Point& v, double* out) override {
-        multiply(inverse_, v, product_.data());
-        lapack_.multiply(p_, product_.data(), inverse_.data(), out);
-    }
 
    private:
     // tr(S Omega) - log det Omega, by the factor of Omega.
@@ -252,6 +256,21 @@ class CompositeRows final : public PrecisionRows {
    public:
     CompositeRows(const Kernels* kernels, const Lapack& lapack, const Covariance& of, double alpha_rate, double margin)
         : PrecisionRows(kernels, lapack, of, alpha_rate), margin_(margin) {}
+
+    void hessian(const Point& v, double* out) override {
+        pause(double(p_ * p_));
+        const std::vector<double>&d = now_.alpha, &product = now_.matrix;
+        multiply(full_S_, v, product_.data());
+        column_sums(v, product.data(), sums_);
+        const auto entry = [&](Size place, Size j) {
+            return (product_[place] - v.alpha[j] / d[j] * product[place]) / d[j];
+        };
+        for (const Size c : v.columns) *out++ = entry(above_[c], one_end_[c]) + entry(below_[c], other_end_[c]);
+        for (Size j = 0; j < p_; ++j) {
+            const double of_diagonal = now_.quadratic[j] * v.alpha[j] / d[j] - sums_[j] + 0.5 * v.alpha[j];
+            *out++ = entry(j * (p_ + 1), j) + of_diagonal / (d[j] * d[j]);
+        }
+    }
 
     double value(const Point& at) override {
         if (!is_inside(at)) return kOutside;
@@ -273,17 +292,6 @@ class CompositeRows final : public PrecisionRows {
         for (Size j = 0; j < p_; ++j)
             r[m_ + j] = (product[j * (p_ + 1)] - to.quadratic[j] / (2 * d[j]) - 0.5) / d[j];
         return want_value ? loss(at, to.quadratic) : 0.0;
-    }
-
-    void bend(const Point& v, double* out) override {
-        const std::vector<double>&d = now_.alpha, &product = now_.matrix;
-        multiply(full_S_, v, product_.data());
-        column_sums(v, product.data(), sums_);
-        for (Size j = 0; j < p_; ++j) {
-            const double share = v.alpha[j] / d[j];
-            for (Size i = j * p_; i < (j + 1) * p_; ++i) out[i] = (product_[i] - share * product[i]) / d[j];
-            out[j * (p_ + 1)] += (now_.quadratic[j] * share - sums_[j] + 0.5 * v.alpha[j]) / (d[j] * d[j]);
-        }
     }
 
    private:

@@ -58,8 +58,9 @@ class Trajectory:
         """The record with a block of steps, and the number of active columns at each of its knots."""
         columns = steps.columns
         active = self.reading.active(columns, steps.z)
-        entered = np.argwhere(active[1:] & ~active[:-1])
-        left = np.argwhere(~active[1:] & active[:-1])
+        changed = np.flatnonzero(active[1:] != active[:-1])
+        enters, changes = active[1:].flat[changed], np.column_stack(np.divmod(changed, active.shape[1]))
+        entered, left = changes[enters], changes[~enters]
         first = np.flatnonzero(active[0]) if not self.chunks else np.zeros(0, dtype=int)
         # Active from the start are free columns, and the first entry itself if rounding puts it beyond its threshold.
         tied = first[~self.penalty.free_among(columns[first])]
@@ -90,7 +91,7 @@ class Trajectory:
             events=self.events + events,
             n_steps=self.n_steps + steps.n_steps,
         )
-        return longer, active.sum(axis=1)
+        return longer, np.count_nonzero(active, axis=1)
 
     @property
     def start(self) -> float:
