@@ -84,7 +84,7 @@ class Elimination {
 
     // The inverse W in the place of the factor. Row i of it follows from later ones, W_ij = -sum_a L_ai W_aj, j > i, summed
     // over the neighbours; so of those that are neighbours the part before the diagonal is filled as well.
-    bool invert(const Lapack& lapack, const Kernels* kernels, double* factor, std::vector<Column>& columns,
+    bool invert(Lapack& lapack, const Kernels* kernels, double* factor, std::vector<Column>& columns,
                 std::vector<double>& shares) const {
         if (eliminated_ < p && !lapack.invert(core_size(), core(factor), p)) return false;
         if (eliminated_ == 0) return true;

@@ -22,7 +22,7 @@ constexpr double kFull = 0.15;
 struct Plan {
     Index columns;
     Elimination order;
-    Index places;  // of all columns, then of the diagonal
+    Elimination::Numbers places;  // of all columns, then of the diagonal
 };
 
 // What is kept of a point for the Hessian there.
@@ -97,9 +97,9 @@ class PrecisionRows : public Rows {
         if (plan_ && plan_->columns == at.columns) return plan_;
         Elimination::Numbers ends, others;
         for (const Size c : at.columns) ends.push_back(one_end_[c]), others.push_back(other_end_[c]);
-        auto plan = std::make_shared<Plan>(Plan{at.columns, Elimination(p_, ends, others), Index(m_ + p_)});
-        for (Size c = 0; c < m_; ++c) plan->places[c] = plan->order.place(one_end_[c], other_end_[c]);
-        for (Size j = 0; j < p_; ++j) plan->places[m_ + j] = plan->order.place(j, j);
+        auto plan = std::make_shared<Plan>(Plan{at.columns, Elimination(p_, ends, others), Elimination::Numbers(m_ + p_)});
+        for (Size c = 0; c < m_; ++c) plan->places[c] = int32_t(plan->order.place(one_end_[c], other_end_[c]));
+        for (Size j = 0; j < p_; ++j) plan->places[m_ + j] = int32_t(plan->order.place(j, j));
         return plan_ = plan;
     }
 
@@ -154,7 +154,7 @@ class PrecisionRows : public Rows {
     }
 
     const Size p_, m_;
-    const Lapack lapack_;
+    Lapack lapack_;
     const Index above_;
     Index below_;
     Elimination::Numbers one_end_, other_end_;  // the nodes of each column
@@ -227,7 +227,7 @@ class LikelihoodRows final : public PrecisionRows {
         if (!factor(*to.plan, at, 1.0, inverse)) return kOutside;
         const double value = loss(*to.plan, at, inverse);
         if (!to.plan->order.invert(lapack_, k_, inverse, columns_of_, factors_)) return kOutside;
-        const Size* places = to.plan->places.data();
+        const int32_t* places = to.plan->places.data();
         for (Size c = 0; c < m_; ++c) r[c] = 2 * (S_[c] - inverse[places[c]]);
         for (Size j = m_; j < m_ + p_; ++j) r[j] = S_[j] - inverse[places[j]];
         return value;
@@ -235,7 +235,7 @@ class LikelihoodRows final : public PrecisionRows {
 
     void prepare_hessian() override {
         inverse_.resize(p_ * p_);
-        const Size* places = now_.plan->places.data();
+        const int32_t* places = now_.plan->places.data();
         for (Size c = 0; c < m_; ++c) inverse_[above_[c]] = inverse_[below_[c]] = now_.matrix[places[c]];
         for (Size j = 0; j < p_; ++j) inverse_[j * (p_ + 1)] = now_.matrix[places[m_ + j]];
     }

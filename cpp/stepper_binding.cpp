@@ -156,7 +156,9 @@ std::unique_ptr<Rows> read_precision_rows(const Kernel& loss, const Named& block
     const Named routines("LAPACK", data.get<nb::dict>("lapack"));
     const Lapack lapack{read_routine<Lapack::Triangular>(routines, "dpotrf"),
                         read_routine<Lapack::Triangular>(routines, "dpotri"),
-                        read_routine<Lapack::Symmetric>(routines, "dsymm")};
+                        read_routine<Lapack::Solve>(routines, "dtrsm"),
+                        read_routine<Lapack::Symmetric>(routines, "dsymm"),
+                        read_routine<Lapack::General>(routines, "dgemm")};
     if (loss.name == "gaussian-likelihood") return likelihood_rows(kernels, lapack, covariance, alpha_rate);
     return composite_rows(kernels, lapack, covariance, alpha_rate, loss.numbers.get<double>("margin"));
 }

@@ -118,7 +118,7 @@ def _lapack() -> dict[str, Any]:
     """The routines for symmetric matrices that SciPy has linked, as capsules of their addresses."""
     from scipy.linalg import cython_blas, cython_lapack
 
-    names = {cython_lapack: ("dpotrf", "dpotri"), cython_blas: ("dsymm",)}
+    names = {cython_lapack: ("dpotrf", "dpotri"), cython_blas: ("dtrsm", "dsymm", "dgemm")}
     return {name: module.__pyx_capi__[name] for module, some in names.items() for name in some}
 
 

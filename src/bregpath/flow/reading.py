@@ -165,9 +165,11 @@ class CubicOfDual(LineOfDual):
         return trust
 
     def _trust_of(self, events: list[Event], order: IntArray) -> Array:
-        out, by_chunk = np.ones(len(events)), {id(e.chunk): e.chunk for e in events}
-        for key, chunk in by_chunk.items():
-            here = [i for i, e in enumerate(events) if id(e.chunk) == key]
+        out, by_chunk = np.ones(len(events)), dict[int, list[int]]()
+        for i, e in enumerate(events):
+            by_chunk.setdefault(id(e.chunk), []).append(i)
+        for here in by_chunk.values():
+            chunk = events[here[0]].chunk
             row, step = np.unique([events[i].row for i in here], return_inverse=True)
             both = np.stack([row, row + 1])
             penalty = self.penalty.take(order[: chunk.z.shape[1]])
