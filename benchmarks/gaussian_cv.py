@@ -1,23 +1,29 @@
 """Cross-validated Gaussian graphs side by side: ``python -m benchmarks.gaussian_cv``.
 
 Rows of a random sparse precision matrix (p = 100, n = 900 by default): `GaussianGraph(stop="cv")` with its two losses,
-scikit-learn's `GraphicalLassoCV`, and a plain graphical lasso by ADMM (below, warm starts along 20 penalties), all with
-five folds. Times are minima over the repetitions, which alternate; the held-out log-likelihood is that of fresh rows.
+scikit-learn's `GraphicalLassoCV`, R's glasso (peers/glasso_cv.R) and a plain graphical lasso by ADMM (below), the last
+two with warm starts along 20 penalties, all with five folds. Times are minima over the repetitions, which alternate,
+without the start of R and the import of packages; the held-out log-likelihood is that of fresh rows.
 """
 
 from __future__ import annotations
 
 import argparse
+import subprocess
+import tempfile
 import time
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 
 import bregpath
+from benchmarks.processes import rscript_with
 
 State = tuple[np.ndarray, np.ndarray]
 Fit = Callable[[np.ndarray], np.ndarray]
+Timed = Callable[[np.ndarray], tuple[float, np.ndarray]]  # seconds, precision matrix
 
 
 def admm(S: np.ndarray, penalty: float, start: State, tol: float = 1e-4) -> State:
@@ -73,23 +79,51 @@ def scikit_learn(X: np.ndarray) -> np.ndarray:
         return GraphicalLassoCV().fit((X - X.mean(axis=0)) / scale).precision_ / np.outer(scale, scale)
 
 
+def glasso(rscript: str) -> Timed:
+    def fit(X: np.ndarray) -> tuple[float, np.ndarray]:
+        script = str(Path(__file__).parent / "peers" / "glasso_cv.R")
+        with tempfile.TemporaryDirectory(prefix="bregpath-bench-") as folder:
+            np.asarray(X, dtype=float).ravel(order="F").tofile(Path(folder) / "x.bin")
+            command = [rscript, script, folder, *map(str, X.shape)]
+            done = subprocess.run(command, capture_output=True, text=True, check=True)
+            precision = np.fromfile(Path(folder) / "precision.bin").reshape(X.shape[1], X.shape[1])
+        return float(done.stdout), (precision + precision.T) / 2
+
+    return fit
+
+
+def timed(fit: Fit) -> Timed:
+    def run(X: np.ndarray) -> tuple[float, np.ndarray]:
+        begun = time.perf_counter()
+        precision = fit(X)
+        return time.perf_counter() - begun, precision
+
+    return run
+
+
+def systems() -> dict[str, Timed]:
+    fits = {"bregpath": ours("likelihood"), "bregpath, composite": ours("composite")}
+    fits |= {"ADMM": admm_cv, "scikit-learn": scikit_learn}
+    found = {name: timed(fit) for name, fit in fits.items()}
+    rscript = rscript_with("glasso")
+    return found | ({"R glasso": glasso(rscript)} if rscript else {})
+
+
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--nodes", type=int, default=100)
     parser.add_argument("--rows", type=int, default=900)
     parser.add_argument("--repeat", type=int, default=3)
     args = parser.parse_args(argv)
-    fits = {"bregpath": ours("likelihood"), "bregpath, composite": ours("composite")}
-    fits |= {"ADMM": admm_cv, "scikit-learn": scikit_learn}
-    n, p = args.rows, args.nodes
+    fits, (n, p) = systems(), (args.rows, args.nodes)
     data = bregpath.datasets.make_gaussian_graph(n=n + 5000, p=p, graph="random", seed=0)
     X, fresh = data.X[:n], data.X[n:] - data.X[:n].mean(axis=0)
+    timed(ours("likelihood"))(X[:, :5])  # imports
     S, times, models = fresh.T @ fresh / len(fresh), {name: [] for name in fits}, {}
     for _ in range(args.repeat):
         for name, fit in fits.items():
-            begun = time.perf_counter()
-            models[name] = fit(X)
-            times[name].append(time.perf_counter() - begun)
+            seconds, models[name] = fit(X)
+            times[name].append(seconds)
     print(f"p = {p}, n = {n}\n\n| method | seconds | held-out log-likelihood | edges |\n|---|---|---|---|")
     for name, model in models.items():
         edges = np.count_nonzero(np.triu(model, 1))

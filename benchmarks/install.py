@@ -1,7 +1,7 @@
 """Install the peers where possible: ``python -m benchmarks.install``. What fails is named and skipped.
 
-R glmnet comes from Debian (as root only). The Python peers get an environment of their own, .venv-peers, because adelie
-needs an older NumPy than bregpath.
+R's glmnet and glasso come from Debian (as root only). The Python peers get an environment of their own, .venv-peers,
+because adelie needs an older NumPy than bregpath.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ import shutil
 import subprocess
 import sys
 
-from benchmarks.processes import ROOT, command_of
+from benchmarks.processes import ROOT, command_of, rscript_with
 
+R_PEERS = ("glmnet", "glasso")
 PYTHON_PEERS = ("adelie", "celer", "skglm")
 STUDY_PEERS = ("abess",)  # of benchmarks.real_data only
 
@@ -26,14 +27,15 @@ def run(*command: str) -> bool:
     return done.returncode == 0
 
 
-def install_glmnet() -> None:
+def install_r_peers() -> None:
     """Debian's packages, when this is root on such a system."""
-    if command_of("glmnet"):
+    packages = [f"r-cran-{name}" for name in R_PEERS if not rscript_with(name)]
+    if not packages:
         return
     if not hasattr(os, "geteuid") or os.geteuid() != 0 or not shutil.which("apt-get"):
-        print("not installed: glmnet (needs R with the package glmnet; e.g. apt-get install r-cran-glmnet)")
+        print(f"not installed (apt-get as root does it): {', '.join(packages)}")
         return
-    install = ("apt-get", "install", "-y", "--no-install-recommends", "r-base-core", "r-cran-glmnet")
+    install = ("apt-get", "install", "-y", "--no-install-recommends", "r-base-core", *packages)
     if not run(*install):
         run("apt-get", "update")
         run(*install)
@@ -56,7 +58,7 @@ def install_python_peers() -> None:
 
 
 def main() -> None:
-    install_glmnet()
+    install_r_peers()
     install_python_peers()
     for name in ("glmnet", *PYTHON_PEERS, "sklearn"):
         print(f"{name}: {'ready' if command_of(name) else 'not available'}")

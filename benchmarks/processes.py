@@ -28,16 +28,20 @@ def command_of(name: str) -> list[str] | None:
     """How a peer's worker is started, or None where it is not installed."""
     peer = PEERS[name]
     if peer.home == "R":
-        rscript = shutil.which("Rscript")
-        probe = [rscript, "-e", "library(glmnet)"] if rscript else None
-        script = str(Path(__file__).parent / "peers" / "glmnet.R")
-        return [rscript, script] if rscript and probe and _succeeds(probe) else None
+        rscript = rscript_with("glmnet")
+        return [rscript, str(Path(__file__).parent / "peers" / "glmnet.R")] if rscript else None
     module = "sklearn" if name == "sklearn" else peer.package
     interpreters = [peers_python(), sys.executable] if peer.home == "peers" else [sys.executable]
     for python in filter(None, interpreters):
         if _succeeds([python, "-c", f"import {module}"]):
             return [python, "-m", "benchmarks.worker", name]
     return None
+
+
+def rscript_with(package: str) -> str | None:
+    """R, if it has a package."""
+    rscript = shutil.which("Rscript")
+    return rscript if rscript and _succeeds([rscript, "-e", f"library({package})"]) else None
 
 
 def _succeeds(command: list[str]) -> bool:

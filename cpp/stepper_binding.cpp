@@ -149,6 +149,7 @@ Routine* read_routine(const Named& from, const char* name) {
 std::unique_ptr<Rows> read_precision_rows(const Kernel& loss, const Named& block, const Named& data, Size m,
                                           double alpha_rate) {
     const Size p = block.get<Size>("n_nodes");
+    require(p > 0 && p <= 46340, "a graph has no nodes, or so many that places do not fit 32 bits");
     const int64_t* above = block.array<const int64_t>("above", {m});
     require(std::all_of(above, above + m, [p](int64_t i) { return i >= 0 && i < p * p && i / p < i % p; }),
             "a coefficient has a place out of range");
