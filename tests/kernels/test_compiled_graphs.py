@@ -128,6 +128,12 @@ def test_gaussian_graphs(loss, shape, step):
     assert_same_states(gaussian(12, loss, shape), step)
 
 
+@pytest.mark.parametrize(("loss", "shape"), [("likelihood", "chain"), ("composite", "chain"), ("likelihood", "factor")])
+def test_many_nodes(loss, shape):
+    """Chains are eliminated node by node; graphs of a factor are full, and large ones are inverted by halves."""
+    assert_same_states(gaussian(70, loss, shape), None)
+
+
 @pytest.mark.parametrize("loss", ["likelihood", "composite"])
 def test_gaussian_losses_at_given_points(loss):
     """Also outside of the domain, where they are infinite."""

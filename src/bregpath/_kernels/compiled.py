@@ -92,7 +92,7 @@ def _make_stepper(system: System) -> Any:
     problem, penalty, block = system.problem, system.penalty.kernel(), system.block.kernel()
     assert penalty is not None and block is not None  # supports() has seen to it
     y = np.ravel(problem.y, order="F")  # in a graph: one node after the other
-    data = {"y": _floats(y), "w": _floats(problem.w), "offset": None}
+    data: dict[str, Any] = {"y": _floats(y), "w": _floats(problem.w), "offset": None}
     if problem.offset.any():
         data["offset"] = _floats(problem.offset)
     if block.name == "precision":
