@@ -118,6 +118,21 @@ def test_stretches_change_nothing(wide, monkeypatch):
     assert_allclose(other.by("auc").mean, one.by("auc").mean, rtol=1e-8)
 
 
+@pytest.mark.parametrize("loss", ["likelihood", "composite"])
+def test_dear_steps_are_looked_at_sooner(loss, monkeypatch):
+    """A Gaussian graph costs what its matrices cost, whatever the number of rows; the choice is the same."""
+    p, selections = 12, []
+    X = bregpath.datasets.make_gaussian_graph(n=60, p=p, graph="chain", seed=0).X
+    for large in (16 * p**3 + 1, 16 * p**3):
+        monkeypatch.setattr(cross_validation, "LARGE", large)
+        selections.append(bregpath.GaussianGraph(loss, stop="cv").fit(X).selection_)
+    late, soon = selections
+    assert soon.stopped_early and len(soon.path.t) < len(late.path.t)
+    assert_allclose(soon.times, late.times, rtol=1e-12)
+    assert_allclose(soon.mean, late.mean, rtol=1e-8)
+    assert soon.t_min == late.t_min
+
+
 def test_screened_paths_in_stretches(wide, request):
     unscreened = cross_validate(wide.X, wide.y, loss="logistic")
     request.getfixturevalue("always_screen")

@@ -62,8 +62,8 @@ class GaussianLikelihoodLoss(_GaussianGraphLoss):
 
     def __init__(self, n_outputs: int = 1) -> None:
         super().__init__(n_outputs)
-        # The last matrix with its inverse, which all three methods are asked for. One tuple, replaced as a whole, so
-        # that threads which share the loss never see parts of two.
+        # The last matrix with its inverse and log determinant, which all three methods are asked for. One tuple,
+        # replaced as a whole, so that threads which share the loss never see parts of two.
         self._last: tuple[Array, Array, float] | None = None
 
     @only_for_its_class
@@ -71,8 +71,11 @@ class GaussianLikelihoodLoss(_GaussianGraphLoss):
         return Kernel(self.name, {})
 
     def value(self, eta: Array, y: Array, w: Array) -> float:
-        known = self._inverse(eta)
-        return np.inf if known is None else float(np.vdot(y, eta) - known[1])
+        last = self._last
+        if last is not None and last[0] is eta:
+            return float(np.vdot(y, eta) - last[2])
+        factor = _cholesky(eta)
+        return np.inf if factor is None else float(np.vdot(y, eta) - _log_determinant(factor))
 
     def gradient(self, eta: Array, y: Array, w: Array) -> Array:
         known = self._inverse(eta)
@@ -91,7 +94,7 @@ class GaussianLikelihoodLoss(_GaussianGraphLoss):
         factor = _cholesky(matrix)
         if factor is None:
             return None
-        log_determinant = 2.0 * float(np.sum(np.log(np.diagonal(factor))))
+        log_determinant = _log_determinant(factor)
         half, failed = lapack.dpotri(factor, lower=1, overwrite_c=1)
         if failed:
             return None
@@ -151,6 +154,11 @@ def _cholesky(matrix: Array) -> Array | None:
     """The lower factor (what is above it is arbitrary); None where the matrix is not positive definite."""
     factor, failed = lapack.dpotrf(matrix, lower=1, clean=0)
     return None if failed else factor
+
+
+def _log_determinant(factor: Array) -> float:
+    """Of a matrix, by its Cholesky factor."""
+    return 2.0 * float(np.sum(np.log(np.diagonal(factor))))
 
 
 @lru_cache(maxsize=4)
