@@ -101,7 +101,9 @@ class Stepper {
             factors[3] *= h, factors[4] *= h;
             penalty_.primal(live, moving_.stage().data(), set_.kappa, beta_.data());
             rows_->stage(at(live, beta_, moving_.stage()), factors, speed_.data());
-            if (!std::isfinite(std::accumulate(speed_.begin(), speed_.end(), 0.0))) return false;
+            double sum;
+            k_->totals(Size(speed_.size()), 1, speed_.data(), &sum);
+            if (!std::isfinite(sum)) return false;
             moving_.next(k_, factors, speed_.data());
         }
         penalty_.primal(live, moving_.stage().data(), set_.kappa, beta_.data());
