@@ -15,7 +15,7 @@
 
 namespace bregpath {
 
-// The order of elimination of one pattern of entries, and matrices in that order: entry (i, j), i <= j, lies at i * p + j.
+// The order of elimination of one pattern of entries, and matrices in it: entry (i, j), i <= j, lies at i * p + j.
 class Elimination {
    public:
     using Numbers = std::vector<int32_t>;
@@ -57,8 +57,8 @@ class Elimination {
         for (Size i = eliminated_; i < p; ++i) std::fill(matrix + i * p + i, matrix + (i + 1) * p, 0.0);
     }
 
-    // L D L' of the nodes that are eliminated and L L' of the core, in the place of a matrix; false where it is not positive
-    // definite.
+    // L D L' of the nodes that are eliminated and L L' of the core, in the place of a matrix; false where it is not
+    // positive definite.
     bool factor(const Lapack& lapack, double* matrix) const {
         for (Size i = 0; i < eliminated_; ++i) {
             double* row = matrix + i * p;
@@ -82,8 +82,8 @@ class Elimination {
         return of_eliminated + 2 * of_core;
     }
 
-    // The inverse W in the place of the factor. Row i of it follows from later ones, W_ij = -sum_a L_ai W_aj, j > i, summed
-    // over the neighbours; so of those that are neighbours the part before the diagonal is filled as well.
+    // The inverse W in the place of the factor. Row i of it follows from later ones, W_ij = -sum_a L_ai W_aj, j > i,
+    // summed over the neighbours; so of those that are neighbours the part before the diagonal is filled as well.
     bool invert(Lapack& lapack, const Kernels* kernels, double* factor, std::vector<Column>& columns,
                 std::vector<double>& shares) const {
         if (eliminated_ < p && !lapack.invert(core_size(), core(factor), p)) return false;

@@ -25,8 +25,8 @@ class Lapack {
     // The Cholesky factor in the place of a matrix; false where it is not positive definite.
     bool factor(Size p, double* matrix, Size stride) const { return in_place(potrf_, p, matrix, stride); }
 
-    // The inverse W in the place of a Cholesky factor L. By halves, so that products do most of the work, which potri leaves
-    // to slower routines: with B = L_21 L_11^-1, W_21 = -W_22 B and W_11 = (L_11 L_11')^-1 - B' W_21.
+    // The inverse W in the place of a Cholesky factor L. By halves, so that products do most of the work, which potri
+    // leaves to slower routines: with B = L_21 L_11^-1, W_21 = -W_22 B and W_11 = (L_11 L_11')^-1 - B' W_21.
     bool invert(Size p, double* factor, Size stride) {
         if (p <= kSmall) return in_place(potri_, p, factor, stride);
         const Size first = p / 2, second = p - first;

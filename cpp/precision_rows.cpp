@@ -36,8 +36,8 @@ class PrecisionRows : public Rows {
    public:
     PrecisionRows(const Kernels* kernels, const Lapack& lapack, const Covariance& of, double alpha_rate)
         : Rows(kernels, of.p, of.p, alpha_rate), p_(of.p), m_(Size(of.above.size())), lapack_(lapack),
-          above_(of.above), R_(m_ + p_), r_(m_ + p_), next_r_(m_ + p_), S_(m_ + p_), full_S_(of.matrix, of.matrix + p_ * p_),
-          work_(p_ * p_), product_(p_ * p_) {
+          above_(of.above), R_(m_ + p_), r_(m_ + p_), next_r_(m_ + p_), S_(m_ + p_),
+          full_S_(of.matrix, of.matrix + p_ * p_), work_(p_ * p_), product_(p_ * p_) {
         for (const Size place : above_) {
             one_end_.push_back(int32_t(place / p_)), other_end_.push_back(int32_t(place % p_));
             below_.push_back(place % p_ * p_ + place / p_);
@@ -74,9 +74,7 @@ class PrecisionRows : public Rows {
         for (Size c = 0; c < m_; ++c) z[c] = z_now[c] - (R[c] - R_[c]), slope[c] = -next_r_[c];
     }
 
-    void commit() override {
-        R_.swap(moving_.stage()), r_.swap(next_r_), std::swap(now_, next_);
-    }
+    void commit() override { R_.swap(moving_.stage()), r_.swap(next_r_), std::swap(now_, next_); }
 
     void update_hessian() override {
         if (!now_.is_set) {
@@ -97,7 +95,8 @@ class PrecisionRows : public Rows {
         if (plan_ && plan_->columns == at.columns) return plan_;
         Elimination::Numbers ends, others;
         for (const Size c : at.columns) ends.push_back(one_end_[c]), others.push_back(other_end_[c]);
-        auto plan = std::make_shared<Plan>(Plan{at.columns, Elimination(p_, ends, others), Elimination::Numbers(m_ + p_)});
+        Plan made{at.columns, Elimination(p_, ends, others), Elimination::Numbers(m_ + p_)};
+        auto plan = std::make_shared<Plan>(std::move(made));
         for (Size c = 0; c < m_; ++c) plan->places[c] = int32_t(plan->order.place(one_end_[c], other_end_[c]));
         for (Size j = 0; j < p_; ++j) plan->places[m_ + j] = int32_t(plan->order.place(j, j));
         return plan_ = plan;
@@ -121,7 +120,7 @@ class PrecisionRows : public Rows {
             for (Size j = 0; j < p_; ++j) work_[j * (p_ + 1)] = at.alpha[j];
             return lapack_.multiply(p_, symmetric.data(), work_.data(), out);
         }
-        ends_.assign(p_ + 1, 0);
+        ends_.assign(p_, 0);
         for (const Size c : at.columns) ++ends_[one_end_[c]], ++ends_[other_end_[c]];
         Size total = 0;
         for (Size& end : ends_) end += 1, total += std::exchange(end, total);  // with the node itself
@@ -189,9 +188,9 @@ class PrecisionRows : public Rows {
         for (Size j = 0; j < p_; ++j) matrix[j * (p_ + 1)] = from[m_ + j];
     }
 
-    Index columns_;  // of the point that was loaded ...
+    Index columns_;  // of the point that was loaded, with its coefficients
     std::vector<double> beta_, alpha_;
-    Recursion moving_;
+    Recursion moving_;  // R through a step
     std::shared_ptr<const Plan> plan_;
     Index ends_;
 };
@@ -239,7 +238,6 @@ class LikelihoodRows final : public PrecisionRows {
         for (Size c = 0; c < m_; ++c) inverse_[above_[c]] = inverse_[below_[c]] = now_.matrix[places[c]];
         for (Size j = 0; j < p_; ++j) inverse_[j * (p_ + 1)] = now_.matrix[places[m_ + j]];
     }
-
 
    private:
     // tr(S Omega) - log det Omega, by the factor of Omega.
@@ -299,9 +297,7 @@ class CompositeRows final : public PrecisionRows {
         return std::all_of(at.alpha, at.alpha + p_, [](double d) { return d > 0; });
     }
 
-    bool is_inside(const Point& at) {
-        return factor(*plan_of(at), at, 1 - margin_, work_.data());
-    }
+    bool is_inside(const Point& at) { return factor(*plan_of(at), at, 1 - margin_, work_.data()); }
 
     double loss(const Point& at, const std::vector<double>& quadratic) const {
         double value = 0;

@@ -100,6 +100,23 @@ def test_what_does_not_fit_is_refused(changes, message):
         make(**changes)
 
 
+@pytest.mark.parametrize(
+    ("places", "changes", "message"),
+    [
+        ([1, 2, 5], {"y": np.eye(2).ravel()}, "`y` has a wrong shape"),
+        ([1, 2, 3], {}, "place out of range"),  # below the diagonal
+        ([1, 2, 9], {}, "place out of range"),
+        ([1, 2], {}, "`above` has a wrong shape"),
+        ([1, 2, 5], {"lapack": {}}, "LAPACK: `dpotrf` is missing"),
+        ([1, 2, 5], {"lapack": {"dpotrf": 1}}, "LAPACK: `dpotrf` is of a wrong kind"),
+    ],
+)
+def test_a_precision_matrix_that_does_not_fit_is_refused(places, changes, message):
+    block = Kernel("precision", {"n_nodes": 3, "above": np.array(places, dtype=np.int64)})
+    with pytest.raises(ValueError, match=message):
+        make(loss=Kernel("gaussian-likelihood", {}), block=block, data=data(**{"y": np.eye(3).ravel()} | changes))
+
+
 @pytest.mark.parametrize(("name", "shape"), [("z", (5, M + 1, 1)), ("t", (4,)), ("alpha", (5, 2)), ("R", (1, N, 2))])
 def test_arrays_of_a_wrong_shape_are_refused(name, shape):
     with pytest.raises(ValueError, match=f"`{name}` has a wrong shape"):
