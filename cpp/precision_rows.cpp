@@ -58,8 +58,8 @@ class PrecisionRows : public Rows {
 
     void store(double* R, double* residual) override { scatter(R_, R), scatter(r_, residual); }
 
-    void begin(const Point&, const double*, double, double first) override {
-        moving_.begin(m_ + p_, R_.data(), r_.data(), first);
+    void begin(const Point&, const double*, double h, const Chebyshev::Stages& stages) override {
+        moving_.begin(m_ + p_, R_.data(), r_.data(), stages.first * h);
     }
 
     void stage(const Point& at, const Factors& factors, double* speed) override {
@@ -69,7 +69,7 @@ class PrecisionRows : public Rows {
 
     double arrive(const Point& end, double* speed) override { return evaluate(end, next_, speed, true); }
 
-    void finish(const double* z_now, double* z, double* slope) override {
+    void finish(const double* z_now, const double*, double* z, double* slope) override {
         const std::vector<double>& R = moving_.stage();
         for (Size c = 0; c < m_; ++c) z[c] = z_now[c] - (R[c] - R_[c]), slope[c] = -next_r_[c];
     }
