@@ -62,7 +62,7 @@ class Elimination {
     bool factor(const Lapack& lapack, double* matrix) const {
         for (Size i = 0; i < eliminated_; ++i) {
             double* row = matrix + i * p;
-            const int32_t *begin = &neighbours_[starts_[i]], *end = begin + (starts_[i + 1] - starts_[i]);
+            const int32_t *begin = neighbours_.data() + starts_[i], *end = neighbours_.data() + starts_[i + 1];
             if (!(row[i] > 0)) return false;
             for (const int32_t* a = begin; a < end; ++a) {
                 const double share = row[*a] / row[i];
