@@ -69,6 +69,21 @@ def test_structure(tmp_path: Path) -> None:
     assert len(errors) == 3 and max(errors) < 0.3 * 0.3**2 and errors[1] <= errors[2]
 
 
+def test_contacts(tmp_path: Path) -> None:
+    """All methods find the one planted contact of a small family first, and tell what it cost."""
+    rng = np.random.default_rng(0)
+    letters = rng.choice(list("ACDE"), (300, 12))
+    same = rng.random(300) < 0.7
+    letters[same, 8] = letters[same, 1]
+    (tmp_path / "a.fasta").write_text("".join(f">{i}\n{''.join(row)}\n" for i, row in enumerate(letters)))
+    lines = [f"{i},{j},{5.0 if (i, j) == (1, 8) else 12.0}" for i in range(12) for j in range(i + 1, 12)]
+    (tmp_path / "d.csv").write_text("i,j,distance\n" + "\n".join(lines))
+    head, *rows = _run("contacts", str(tmp_path / "a.fasta"), str(tmp_path / "d.csv")).splitlines()
+    assert head.split()[:2] == ["method", "L/5"]
+    assert [row.split()[:3] for row in rows] == [[name, "0.50", "0.17"] for name in ("bregpath", "plmDCA", "mfDCA")]
+    assert all(float(row.split()[-1]) > 10 for row in rows)  # megabytes
+
+
 def test_area_under_the_curve_of_entry_times() -> None:
     code = (
         "import numpy as np\n"
