@@ -52,10 +52,11 @@ OLDEST_TESTS := tests/path tests/kernels/test_compiled.py tests/test_golden.py t
 test-oldest: $(OLDEST)/.installed  ## the core's tests with the oldest dependencies that pyproject.toml allows
 	$(OLDEST)/bin/python -m pytest -n $(JOBS) $(OLDEST_TESTS) $(PYTEST_ARGS)
 
-# Where other kernels would show; series of paths take long in NumPy. All of them: make test-pure PURE_TESTS=tests
-PURE_TESTS ?= $(addprefix tests/,kernels losses penalties stores flows/test_flows.py test_golden.py test_import.py \
+# Whole paths; losses, penalties, stores and the reference kernels are the same code in both packages.
+# All of them: make test-pure PURE_TESTS=tests
+PURE_TESTS ?= $(addprefix tests/,flows/test_flows.py test_golden.py test_import.py \
 	path/test_properties.py path/test_reading.py path/test_screening_and_events.py path/test_stopping.py \
-	graphs/test_golden.py graphs/test_path.py graphs/test_path_reading.py graphs/test_losses_and_stores.py)
+	graphs/test_golden.py graphs/test_path.py graphs/test_path_reading.py)
 test-pure: $(PURE)/.deps-test  ## the core's tests with the NumPy-only package
 	$(PURE)/bin/python -m pytest -n $(JOBS) $(PURE_TESTS) $(PYTEST_ARGS)
 	$(PURE)/bin/python $(DOCTEST)

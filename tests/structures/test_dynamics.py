@@ -81,6 +81,7 @@ def test_inverse_scale_space_is_the_limit() -> None:
     assert exact >= 16
 
 
+@pytest.mark.slow
 def test_a_broken_line_is_found() -> None:
     """About as well as by least squares with known kinks, whose mean error is four parameters' share of the noise."""
     good, truth = 0, np.interp(np.arange(200), [0, 80, 130, 199], [0.0, 3.0, -1.0, 1.0])
