@@ -46,7 +46,7 @@ class GraphParameters(BaseEstimator):
     n_times: int = 100
     max_sparsity: float | None = None
     screening: bool = True
-    stable_threshold: float = 0.95
+    stable_threshold: float = 0.9
     stars_beta: float = 0.05
     n_subsamples: int = 20
     n_jobs: int | None = None
@@ -95,7 +95,7 @@ class AbstractGraph(ChosenGraph, GraphParameters):
     max_sparsity : float, optional
         End the path before it has more than this share of all edges; dense graphs cost most and are rarely wanted.
         Not used if ``stop`` is a time.
-    stable_threshold : float, default 0.95
+    stable_threshold : float, default 0.9
         Share of the halves that must have an edge for ``stop="stable"`` to keep it.
     stars_beta : float, default 0.05
         Instability that StARS allows.
