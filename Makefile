@@ -47,7 +47,7 @@ test: lint $(VENV)/.deps-test  ## lint, then all tests and doctests, with the co
 	$(if $(PYTEST_ARGS),,$(MAKE) test-oldest)
 
 # The core: where another NumPy or SciPy would show.
-OLDEST_TESTS := tests/path tests/kernels/test_compiled.py tests/test_golden.py tests/test_import.py tests/estimators \
+OLDEST_TESTS := tests/path tests/test_golden.py tests/test_import.py tests/estimators \
 	tests/test_frames.py --ignore=tests/path/test_symmetries.py
 test-oldest: $(OLDEST)/.installed  ## the core's tests with the oldest dependencies that pyproject.toml allows
 	$(OLDEST)/bin/python -m pytest -n $(JOBS) $(OLDEST_TESTS) $(PYTEST_ARGS)
@@ -55,8 +55,7 @@ test-oldest: $(OLDEST)/.installed  ## the core's tests with the oldest dependenc
 # Whole paths; losses, penalties, stores and the reference kernels are the same code in both packages.
 # All of them: make test-pure PURE_TESTS=tests
 PURE_TESTS ?= $(addprefix tests/,flows/test_flows.py test_golden.py test_import.py \
-	path/test_properties.py path/test_reading.py path/test_screening_and_events.py path/test_stopping.py \
-	graphs/test_golden.py graphs/test_path.py graphs/test_path_reading.py)
+	path/test_properties.py path/test_reading.py path/test_stopping.py graphs/test_golden.py graphs/test_path_reading.py)
 test-pure: $(PURE)/.deps-test  ## the core's tests with the NumPy-only package
 	$(PURE)/bin/python -m pytest -n $(JOBS) $(PURE_TESTS) $(PYTEST_ARGS)
 	$(PURE)/bin/python $(DOCTEST)
