@@ -20,6 +20,13 @@ ALL_LOSSES = sorted(LOSSES)
 P = 10  # columns of `make_data`
 GROUPS = np.array([0, 0, 1, 1, 1, 2, 3, 3, 4, 4])
 PENALTY_OPTIONS: dict[str, dict[str, Any]] = {name: {} if name == "l1" else {"groups": GROUPS} for name in PENALTIES}
+SIMULATORS = {
+    "gaussian": bregpath.datasets.make_linear,
+    "huber": bregpath.datasets.make_linear,
+    "logistic": bregpath.datasets.make_logistic,
+    "poisson": bregpath.datasets.make_poisson,
+    "multinomial": bregpath.datasets.make_multinomial,
+}
 LOSSES_WITH_UNITS = [name for name in ALL_LOSSES if LOSSES[name].has_units]
 
 

@@ -2,28 +2,17 @@
 # Only the calls of glmnet() and cv.glmnet() are timed.
 suppressPackageStartupMessages(library(glmnet))
 
-folder <- commandArgs(trailingOnly = TRUE)[1]
-lines <- read.delim(file.path(folder, "meta.tsv"), header = FALSE, colClasses = "character")
-meta <- as.list(setNames(lines[[2]], lines[[1]]))
-n <- as.integer(meta$n)
-p <- as.integer(meta$p)
+script <- sub("^--file=", "", grep("^--file=", commandArgs(), value = TRUE))
+source(file.path(dirname(script), "problem.R"))
 nnz <- as.numeric(meta$nnz)
 
-read_bin <- function(name, what, count) {
-  connection <- file(file.path(folder, name), "rb")
-  on.exit(close(connection))
-  readBin(connection, what, count, size = if (what == "integer") 4L else 8L)
-}
-
-y <- read_bin("y.bin", "double", n)
 if (meta$sparse == "1") {
-  X <- new("dgCMatrix", i = read_bin("i.bin", "integer", nnz), p = read_bin("p.bin", "integer", p + 1),
-           x = read_bin("x.bin", "double", nnz), Dim = c(n, p))
+  X <- new("dgCMatrix", i = read_bin("i.bin", nnz, "integer"), p = read_bin("p.bin", p + 1, "integer"),
+           x = read_bin("x.bin", nnz), Dim = c(n, p))
 } else {
-  X <- read_bin("x.bin", "double", nnz)
+  X <- read_bin("x.bin", nnz)
   dim(X) <- c(n, p)
 }
-family <- if (meta$loss == "logistic") "binomial" else "gaussian"
 options <- list(family = family, nlambda = as.integer(meta$points), lambda.min.ratio = as.numeric(meta$ratio),
                 standardize = meta$standardize == "1")
 

@@ -2,22 +2,12 @@
 # Writes model_NAME.bin: for each split the seconds, the intercept and the coefficients.
 suppressPackageStartupMessages(library(glmnet))
 
-folder <- commandArgs(trailingOnly = TRUE)[1]
-lines <- read.delim(file.path(folder, "meta.tsv"), header = FALSE, colClasses = "character")
-meta <- as.list(setNames(lines[[2]], lines[[1]]))
-n <- as.integer(meta$n)
-p <- as.integer(meta$p)
+script <- sub("^--file=", "", grep("^--file=", commandArgs(), value = TRUE))
+source(file.path(dirname(script), "problem.R"))
 J <- as.integer(meta$splits)
-family <- if (meta$loss == "logistic") "binomial" else "gaussian"
 
-read_numbers <- function(name, count) {
-  connection <- file(file.path(folder, name), "rb")
-  on.exit(close(connection))
-  readBin(connection, "double", count)
-}
-X <- matrix(read_numbers("x.bin", n * p), n)
-y <- read_numbers("y.bin", n)
-splits <- matrix(read_numbers("splits.bin", n * J), n)
+X <- matrix(read_bin("x.bin", n * p), n)
+splits <- matrix(read_bin("splits.bin", n * J), n)
 alphas <- c(0.1, 0.3, 0.5, 0.7, 0.9)
 
 validate <- function(rows, foldid, ...) {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,3 +10,4 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 IntArray = NDArray[np.intp]
 BoolArray = NDArray[np.bool_]
+Seed: TypeAlias = int | np.random.Generator | None

@@ -12,9 +12,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 import bregpath
-from bregpath import datasets
 from tests.graphs.cases import CASES, assert_same_graphs, data_of, graph_of, ising_data, path_of
-from tests.helpers import ALL_LOSSES, LOSSES_WITH_UNITS, make_data, rows, trace
+from tests.helpers import ALL_LOSSES, LOSSES_WITH_UNITS, SIMULATORS, make_data, rows, trace
 
 RTOL = 1e-6
 SIZES = [(60, 10), (150, 60), (40, 120)]
@@ -129,14 +128,6 @@ def test_weights_of_rows_are_copies(case: str, seed: int) -> None:
 
 
 # --- the loss -----------------------------------------------------------------------------------------------
-
-SIMULATORS = {
-    "gaussian": datasets.make_linear,
-    "huber": datasets.make_linear,
-    "logistic": datasets.make_logistic,
-    "multinomial": datasets.make_multinomial,
-    "poisson": datasets.make_poisson,
-}
 
 
 @pytest.mark.parametrize("tol", [0.01, 0.1])

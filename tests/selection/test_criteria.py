@@ -6,14 +6,7 @@ from numpy.testing import assert_allclose
 
 import bregpath
 from bregpath.selection.criteria import CRITERIA, information_criterion
-
-SIMULATORS = {
-    "gaussian": bregpath.datasets.make_linear,
-    "huber": bregpath.datasets.make_linear,
-    "logistic": bregpath.datasets.make_logistic,
-    "poisson": bregpath.datasets.make_poisson,
-    "multinomial": bregpath.datasets.make_multinomial,
-}
+from tests.helpers import SIMULATORS
 
 
 @pytest.fixture(scope="module", params=sorted(SIMULATORS))

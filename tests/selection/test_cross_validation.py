@@ -15,15 +15,9 @@ from bregpath.selection.cross_validation import cross_validate
 from bregpath.selection.curves import aggregate, choose
 from bregpath.selection.folds import make_folds
 from bregpath.selection.scores import SCORES
+from tests.helpers import SIMULATORS
 
 GLMNET = json.loads((File(__file__).parents[1] / "golden" / "glmnet_cv_rule.json").read_text())
-SIMULATORS = {
-    "gaussian": bregpath.datasets.make_linear,
-    "huber": bregpath.datasets.make_linear,
-    "logistic": bregpath.datasets.make_logistic,
-    "poisson": bregpath.datasets.make_poisson,
-    "multinomial": bregpath.datasets.make_multinomial,
-}
 
 
 def fixed_steps(loss, y):

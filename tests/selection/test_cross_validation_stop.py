@@ -13,14 +13,7 @@ from bregpath import study
 from bregpath.selection import cross_validation
 from bregpath.selection.cross_validation import cross_validate
 from bregpath.selection.curves import aggregate, clear_turn, paired_turn
-
-SIMULATORS = {
-    "gaussian": bregpath.datasets.make_linear,
-    "huber": bregpath.datasets.make_linear,
-    "logistic": bregpath.datasets.make_logistic,
-    "poisson": bregpath.datasets.make_poisson,
-    "multinomial": bregpath.datasets.make_multinomial,
-}
+from tests.helpers import SIMULATORS
 
 
 @pytest.fixture(scope="module")

@@ -15,15 +15,9 @@ from bregpath.selection.cross_validation import cross_validate
 from bregpath.selection.kappas import KAPPAS, check_kappas, choose_kappas
 from bregpath.selection.result import ScoreCurve
 from tests.graphs.cases import data_of, graph_of
+from tests.helpers import SIMULATORS
 
 GRID = [0.3, 3.0, 20.0]
-SIMULATORS = {
-    "gaussian": bregpath.datasets.make_linear,
-    "huber": bregpath.datasets.make_linear,
-    "logistic": bregpath.datasets.make_logistic,
-    "poisson": bregpath.datasets.make_poisson,
-    "multinomial": bregpath.datasets.make_multinomial,
-}
 
 
 @pytest.fixture(scope="module", name="data")

@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from bregpath._typing import Array, IntArray
+from bregpath._typing import Array, IntArray, Seed
 from bregpath._validation import check_integer
+from bregpath.datasets.arguments import check_range, generator, rows_of_test
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
 
-Seed: TypeAlias = int | np.random.Generator | None
 Order: TypeAlias = Literal["F", "C"]
 
 _DEFAULT_R = 0.25
@@ -137,8 +137,8 @@ def make_linear(
     ((100, 20), (100,), [0, 1, 2])
     """
     recipe = _checked(n, p, s, M, r, density, dtype, order, n_test)
-    _check(snr, "snr", lambda v: v > 0, "a positive number (numpy.inf for no noise)")
-    rng = _generator(seed)
+    check_range(snr, "snr", lambda v: v > 0, "a positive number (numpy.inf for no noise)")
+    rng = generator(seed)
     intercept, coef = recipe.draw_truth(rng)
     sigma = np.sqrt(recipe.signal_variance(coef) / snr) if recipe.s > 0 else float(np.isfinite(snr))
     return recipe.simulate(rng, intercept, coef, lambda eta, rng: eta + sigma * rng.standard_normal(len(eta)))
@@ -177,7 +177,7 @@ def make_logistic(
     >>> np.unique(sim.y).tolist()
     [-1, 1]
     """
-    recipe, rng = _checked(n, p, s, M, r, density, dtype, order, n_test), _generator(seed)
+    recipe, rng = _checked(n, p, s, M, r, density, dtype, order, n_test), generator(seed)
     intercept, coef = recipe.draw_truth(rng)
     # A logistic variable exceeds -eta with probability 1 / (1 + exp(-eta)); no exponential can overflow.
     return recipe.simulate(
@@ -226,7 +226,7 @@ def make_multinomial(
     """
     recipe = _checked(n, p, s, M, r, density, dtype, order, n_test)
     q = check_integer("n_classes", n_classes, 2)
-    rng = _generator(seed)
+    rng = generator(seed)
     intercept, coef = recipe.draw_truth(rng, q)
     # Gumbel-max: the largest of eta_l + Gumbel noise is a draw from softmax(eta).
     return recipe.simulate(
@@ -270,7 +270,7 @@ def make_poisson(
     >>> bool(sim.y.min() >= 0), sim.y.dtype.name
     (True, 'int64')
     """
-    recipe, rng = _checked(n, p, s, M, r, density, dtype, order, n_test), _generator(seed)
+    recipe, rng = _checked(n, p, s, M, r, density, dtype, order, n_test), generator(seed)
     intercept, coef = recipe.draw_truth(rng)
     # The limit on |beta_j| matters for a very sparse X, where a small variance can hide huge coefficients.
     size = max(np.sqrt(recipe.signal_variance(coef)), float(np.abs(coef).max()))
@@ -367,16 +367,16 @@ def _checked(
     n, p, s = check_integer("n", n, 1), check_integer("p", p, 1), check_integer("s", s, 0)
     if s > p:
         raise ValueError(f"s={s} non-zero coefficients do not fit into p={p} columns; choose s <= p.")
-    _check(M, "M", lambda v: 0 < v < np.inf, "a positive finite number")
+    check_range(M, "M", lambda v: 0 < v < np.inf, "a positive finite number")
     if order not in ("F", "C"):
         raise ValueError(f"order={order!r} is not a memory order; use 'F' (columns) or 'C' (rows).")
     if dtype not in (np.float64, np.float32, "float64", "float32"):
         raise ValueError(f"dtype={dtype!r} is not supported; use numpy.float64 or numpy.float32.")
     if density is None:
         r = _DEFAULT_R if r is None else r
-        _check(r, "r", lambda v: -1 < v < 1, "a number strictly between -1 and 1")
+        check_range(r, "r", lambda v: -1 < v < 1, "a number strictly between -1 and 1")
     else:
-        _check(density, "density", lambda v: 0 < v <= 1, "None or a number in (0, 1]")
+        check_range(density, "density", lambda v: 0 < v <= 1, "None or a number in (0, 1]")
         if r is not None and r != 0:
             raise ValueError(
                 f"r={r!r} was given with density={density!r}, but a sparse X has independent columns; "
@@ -386,21 +386,3 @@ def _checked(
             raise ValueError("order='C' was given with density, but a sparse X is stored by columns.")
         r = 0.0
     return _Recipe(n, p, s, float(M), float(r), density, np.dtype(dtype), order, n_test)
-
-
-def _generator(seed: Seed) -> np.random.Generator:
-    if isinstance(seed, np.random.Generator):
-        return seed
-    return np.random.default_rng(None if seed is None else check_integer("seed", seed, 0, ", a Generator or None"))
-
-
-def rows_of_test(n_test: int | None) -> int | None:
-    """How many rows to test on, checked."""
-    return None if n_test is None else check_integer("n_test", n_test, 1, " or None")
-
-
-def _check(value: float, name: str, allowed: Callable[[float], bool], wanted: str) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-        raise TypeError(f"{name} must be {wanted}, but is {value!r} of type {type(value).__name__}.")
-    if not allowed(float(value)):
-        raise ValueError(f"{name}={value!r} is out of range; it must be {wanted}.")

@@ -6,25 +6,19 @@ model, and a fresh sample of it comes with `n_test`. Rows are independent.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
 
 import numpy as np
 
-from bregpath._typing import Array, BoolArray, IntArray
+from bregpath._typing import Array, BoolArray, IntArray, Seed
 from bregpath._validation import check_integer
+from bregpath.datasets.arguments import check_range, generator, rows_of_test
+from bregpath.datasets.edges import GraphKind, draw_edges, grid
 from bregpath.graphs import GaussianModel, IsingModel, MixedModel, PottsModel, gibbs
-
-from .simulate import Seed, _check, _generator, rows_of_test
 
 __all__ = ["GraphSimulation", "make_gaussian_graph", "make_ising_grid", "make_potts"]
 
-GraphKind: TypeAlias = Literal["chain", "grid", "hub", "random", "scale-free"]
-
 _BURN_IN = 2000  # sweeps, as in the paper
-_HUB_SIZE = 10
-_RANDOM_DEGREE = 3.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -117,9 +111,9 @@ def make_ising_grid(
     ((100, 16), (16, 16), 24)
     """
     n, N, n_test = check_integer("n", n, 1), check_integer("N", N, 1), rows_of_test(n_test)
-    _check(T, "T", lambda v: 0 < v < np.inf, "a positive finite number")
-    rng = _generator(seed)
-    edges = _grid(N * N, rng)
+    check_range(T, "T", lambda v: 0 < v < np.inf, "a positive finite number")
+    rng = generator(seed)
+    edges = grid(N * N, rng)
     fields = _signed(rng, 1.0 / T, N * N)
     model = IsingModel(fields, _fill(N * N, edges, _signed(rng, 1.0 / T, len(edges))))
     return _sampled(model, n, n_test, rng)
@@ -166,9 +160,9 @@ def make_potts(
     ((100, 9), (36, 36), (4, 4))
     """
     n, p, q, n_test = check_integer("n", n, 1), check_integer("p", p, 1), check_integer("q", q, 2), rows_of_test(n_test)
-    _check(strength, "strength", lambda v: 0 < v < np.inf, "a positive finite number")
-    rng = _generator(seed)
-    edges = _edges(graph, p, rng)
+    check_range(strength, "strength", lambda v: 0 < v < np.inf, "a positive finite number")
+    rng = generator(seed)
+    edges = draw_edges(graph, p, rng)
     fields = _signed(rng, strength, (p, q))
     blocks = np.zeros((p, q, p, q))
     for (j, k), block in zip(edges, _signed(rng, strength, (len(edges), q, q)), strict=True):
@@ -220,9 +214,9 @@ def make_gaussian_graph(
     ((50, 20), (20, 20), [9, 1, 1, 1])
     """
     n, p, n_test = check_integer("n", n, 1), check_integer("p", p, 1), rows_of_test(n_test)
-    _check(strength, "strength", lambda v: 0 < v < 1, "a number strictly between 0 and 1")
-    rng = _generator(seed)
-    edges = _edges(graph, p, rng)
+    check_range(strength, "strength", lambda v: 0 < v < 1, "a number strictly between 0 and 1")
+    rng = generator(seed)
+    edges = draw_edges(graph, p, rng)
     A = _fill(p, edges, _signed(rng, 0.5, len(edges)))
     lowest = np.linalg.eigvalsh(A)[0] if len(edges) else -1.0
     model = GaussianModel(np.eye(p) - strength / lowest * A)
@@ -262,49 +256,3 @@ def _centred(values: Array, *axes: int) -> Array:
     for axis in axes:
         values = values - values.mean(axis=axis, keepdims=True)
     return values
-
-
-def _edges(graph: str, p: int, rng: np.random.Generator) -> IntArray:
-    """Pairs of joined nodes, (edges, 2)."""
-    if graph not in _GRAPHS:
-        raise ValueError(f"graph={graph!r} is not known; use one of {', '.join(map(repr, _GRAPHS))}.")
-    return _GRAPHS[graph](p, rng)
-
-
-def _chain(p: int, rng: np.random.Generator) -> IntArray:
-    return np.stack([np.arange(p - 1), np.arange(1, p)], axis=1)
-
-
-def _grid(p: int, rng: np.random.Generator) -> IntArray:
-    width = int(np.ceil(np.sqrt(p)))
-    node = np.arange(p)
-    right = node[(node % width < width - 1) & (node + 1 < p)]
-    below = node[node + width < p]
-    return np.concatenate([np.stack([right, right + 1], axis=1), np.stack([below, below + width], axis=1)])
-
-
-def _hub(p: int, rng: np.random.Generator) -> IntArray:
-    node = np.arange(p)
-    leaves = node[node % _HUB_SIZE > 0]
-    return np.stack([leaves - leaves % _HUB_SIZE, leaves], axis=1)
-
-
-def _random(p: int, rng: np.random.Generator) -> IntArray:
-    pairs = np.stack(np.triu_indices(p, 1), axis=1)
-    return pairs[rng.random(len(pairs)) * max(p - 1, 1) < _RANDOM_DEGREE]
-
-
-def _scale_free(p: int, rng: np.random.Generator) -> IntArray:
-    ends = [0, 1]  # both ends of each edge: a node is in the list as often as it has neighbours
-    for node in range(2, p):
-        ends += [ends[rng.integers(len(ends))], node]
-    return np.array(ends if p > 1 else [], dtype=np.intp).reshape(-1, 2)
-
-
-_GRAPHS: dict[str, Callable[[int, np.random.Generator], IntArray]] = {
-    "chain": _chain,
-    "grid": _grid,
-    "hub": _hub,
-    "random": _random,
-    "scale-free": _scale_free,
-}

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from bregpath._typing import Array, BoolArray, IntArray
+from bregpath._typing import Array, BoolArray, IntArray, Seed
 from bregpath._validation import check_integer
+from bregpath.datasets.arguments import check_range, generator, rows_of_test
+from bregpath.datasets.edges import GraphKind, draw_edges
+from bregpath.datasets.simulate_graphs import GraphSimulation
 from bregpath.graphs import MixedModel
 from bregpath.graphs.mixed_layout import MixedLayout
 from bregpath.graphs.problems import pair_sums
-
-from .simulate import Seed, _check, _generator, rows_of_test
-from .simulate_graphs import GraphKind, GraphSimulation, _edges
 
 __all__ = ["make_mixed_graph"]
 
@@ -80,10 +80,10 @@ def make_mixed_graph(
     p = sum(sizes)
     if p < 2:
         raise ValueError(f"`n_numbers`, `n_labels` and `n_counts` sum to {p}; a graph needs at least 2 nodes.")
-    _check(strength, "strength", lambda v: 0 < v < np.inf, "a positive finite number")
-    rng = _generator(seed)
+    check_range(strength, "strength", lambda v: 0 < v < np.inf, "a positive finite number")
+    rng = generator(seed)
     layout = _layout(sizes, q)
-    edges = rng.permutation(p)[_edges(graph, p, rng)]
+    edges = rng.permutation(p)[draw_edges(graph, p, rng)]
     model = layout.model(_free_parameters(layout), _couplings(layout, edges, strength, rng))
     model = MixedModel(model.fields, model.couplings, model.kinds, model.n_states, model.max_counts)
 

@@ -192,7 +192,8 @@ class StopAtPlateau(AbstractStop):
 
     gain: float = 1e-3
     growth: float = 1.5
-    _seen: tuple[tuple[float, float], ...] = field(default=(), init=False, repr=False)  # times and shares explained
+    # Times and shares explained; a tuple, since a copy of the rule that a path makes must not write into it.
+    _seen: tuple[tuple[float, float], ...] = field(default=(), init=False, repr=False)
 
     def __post_init__(self) -> None:
         check_number("gain", self.gain)

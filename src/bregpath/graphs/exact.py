@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from bregpath._typing import Array, IntArray
-from bregpath.graphs.models import DiscreteModel, Seed, as_discrete_model
+from bregpath._typing import Array, IntArray, Seed
+from bregpath.graphs.models import DiscreteModel, as_discrete_model
 
 __all__ = ["Enumeration", "enumerate_states"]
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from bregpath._typing import Array
+from bregpath._typing import Array, Seed
 from bregpath._validation import check_integer
 from bregpath.graphs.chains import Plan, Run, run_chains
 from bregpath.graphs.mixing import SampleDiagnostics, effective_size, memory, split_r_hat
-from bregpath.graphs.models import DiscreteModel, IsingModel, Seed, as_discrete_model
+from bregpath.graphs.models import DiscreteModel, IsingModel, as_discrete_model
 from bregpath.graphs.tempering import MAX_TEMPERATURES, start_from, temper
 
 __all__ = ["gibbs"]

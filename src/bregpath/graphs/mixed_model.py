@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln, pdtr, pdtrik
 
-from bregpath._typing import Array, IntArray
+from bregpath._typing import Array, IntArray, Seed
 from bregpath._validation import check_integer
 from bregpath.graphs._checks import check_levels, check_names, check_square, finite_array, freeze
-from bregpath.graphs.models import AbstractModel, Seed
+from bregpath.graphs.models import AbstractModel
 
 __all__ = ["KINDS", "MixedModel"]
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
-from bregpath._typing import Array, BoolArray, IntArray
+from bregpath._typing import Array, BoolArray, IntArray, Seed
 from bregpath._validation import as_array
 from bregpath.graphs._checks import (
     check_levels,
@@ -26,9 +26,7 @@ from bregpath.graphs._checks import (
     freeze,
 )
 
-__all__ = ["DiscreteModel", "GaussianModel", "IsingModel", "PottsModel", "Seed", "as_discrete_model"]
-
-Seed: TypeAlias = int | np.random.Generator | None
+__all__ = ["DiscreteModel", "GaussianModel", "IsingModel", "PottsModel", "as_discrete_model"]
 
 
 class AbstractModel:
