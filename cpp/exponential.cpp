@@ -52,6 +52,7 @@ class Exponential {
             low_[j] = lower[j] < 0 ? -weights[j] : -kInfinity, high_[j] = upper[j] > 0 ? weights[j] : kInfinity;
         high_[m_] = fit_intercept_ ? 0.0 : kInfinity, low_[m_] = -high_[m_];
         images_.resize(set_.max_modes * all_), both_.resize(2 * all_);
+        if (block.contains("make_rows")) make_rows_ = block["make_rows"], has_row_.assign(m_, false), wait_.resize(m_);
     }
 
     // Steps from row 0 of the arrays until one reaches `until` or there are max_knots knots; there is room for a whole step
@@ -69,6 +70,7 @@ class Exponential {
         try {
             while (t[last] < until && last < max_knots) {
                 load(z + last * all_, slope + last * all_, integral + last * all_);
+                require_rows();
                 const double length = decompose(round_down(std::max(h, set_.least_trial * t[last])));
                 set_knots(length);
                 const Size next = last + 1;
@@ -115,6 +117,18 @@ class Exponential {
             largest = std::max(largest, std::abs(beta_[j]));
         }
         allowed_ = set_.tol * std::max(largest, set_.least_scale * set_.kappa);
+    }
+
+    // Rows of the Gram matrix that are made when they are needed: Python is told when each column would move.
+    void require_rows() {
+        if (!make_rows_.is_valid() || std::all_of(movers_.begin(), movers_.end(), [&](Size j) { return j == m_ || has_row_[j]; }))
+            return;
+        for (Size j = 0; j < m_; ++j)
+            wait_[j] = slope_[j] == 0 ? kInfinity : ((slope_[j] > 0 ? highest_[j] : lowest_[j]) - z_[j]) / slope_[j];
+        for (const Size j : movers_)
+            if (j < m_) wait_[j] = 0, has_row_[j] = true;
+        nb::gil_scoped_acquire gil;
+        make_rows_(nb::ndarray<nb::numpy, const double, nb::ndim<1>>(wait_.data(), {size_t(m_)}, nb::handle()));
     }
 
     // Lanczos' method: modes with which coefficients err by little up to some length, which is returned.
@@ -324,6 +338,9 @@ class Exponential {
     }
 
     nb::object arguments_;  // whose arrays are in use
+    nb::object make_rows_;  // if they are not all there
+    std::vector<bool> has_row_;
+    std::vector<double> wait_;
     Lookout lookout_;
     Settings set_;
     Size m_ = 0, all_ = 0, stride_ = 0;

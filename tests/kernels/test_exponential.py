@@ -9,7 +9,8 @@ from numpy.testing import assert_allclose
 import bregpath
 from bregpath import _kernels
 from bregpath._kernels import exponential
-from bregpath.flow.gram import GramBlock
+from bregpath.flow import gram
+from bregpath.flow.gram import GramBlock, GramOnDemand
 from tests.helpers import assert_same_path, make_data
 
 KERNELS = ["reference", *(["compiled"] if _kernels.has_compiled() else [])]
@@ -120,6 +121,52 @@ def test_screened_equals_unscreened(request):
         screened = bregpath.trace_path(*one)
         assert screened.stats.refreshes > 0
         assert_same_path(screened, expected, rtol=1e-9)
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """Rows of the Gram matrix are made when they are needed; how many there are after each."""
+    counts = []
+
+    def count_rows(self, wait):
+        make_rows(self, wait)
+        counts.append(np.count_nonzero(self._is_made))
+
+    make_rows = GramOnDemand.make_rows
+    for name, number in {"MAX_AT_ONCE": 5, "MIN_MADE": 2}.items():
+        monkeypatch.setattr(gram, name, number)
+    monkeypatch.setattr(GramOnDemand, "make_rows", count_rows)
+    return counts
+
+
+ON_DEMAND = {
+    "plain": {},
+    "weights": {"sample_weight": np.arange(60) % 4},
+    "no intercept": {"fit_intercept": False},
+    "as they are": {"standardize": False},
+    "free": {"penalty_factor": np.r_[0.0, 0.0, np.ones(28)]},
+}
+
+
+@pytest.mark.parametrize("name", ON_DEMAND)
+def test_rows_on_demand_change_nothing(name, kernels, request):
+    X, y = make_data("gaussian", n=60, p=30, correlation=0.5)
+    # With a fine `tol`: rounding may decide how many modes are kept, and what is left out is a share of it.
+    options = {"tol": 1e-6, **ON_DEMAND[name]}
+    at_once = bregpath.trace_path(X, y, **options)
+    made = request.getfixturevalue("made")
+    assert_same_path(bregpath.trace_path(X, y, **options), at_once, rtol=1e-8)
+    assert made, kernels
+
+
+@pytest.mark.usefixtures("kernels")
+def test_rows_are_made_of_columns_that_move(made):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 100))
+    path = bregpath.trace_path(X, X[:, 7] - X[:, 60] + 0.1 * rng.standard_normal(200), t_ratio=10.0)
+    active = np.count_nonzero(path.coef.any(axis=0))
+    assert active <= made[-1] <= active + 2
+    assert made[-1] < 30
 
 
 def test_a_block_is_cut_between_steps_only():

@@ -18,6 +18,7 @@ steps may be cut at the ends of steps only.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -135,6 +136,7 @@ class _Moments:
     low: Array  # (m + 1,) between which values a coordinate has no coefficient
     high: Array
     fit_intercept: bool
+    make_rows: Callable[[Array], None] | None  # of the matrix, where they are made when they are needed
 
     @classmethod
     def of(cls, system: System) -> _Moments:
@@ -145,8 +147,14 @@ class _Moments:
             gram, mean = kernel.numbers["gram"], kernel.numbers["gram_mean"]
             edge = 0.0 if fit_intercept else np.inf  # an intercept that is not fitted never moves
             low, high = (np.append(x, side * edge) for x, side in zip(thresholds(system.penalty), (-1, 1), strict=True))
-            system.cache["moments"] = cls(gram, mean, low, high, fit_intercept)
+            make_rows = kernel.numbers.get("make_rows")
+            system.cache["moments"] = cls(gram, mean, low, high, fit_intercept, make_rows)
         return system.cache["moments"]  # type: ignore[no-any-return]
+
+    def require(self, z: Array, slope: Array, bounds: _Bounds) -> None:
+        """See to it that the rows of coordinates that move are there."""
+        if self.make_rows is not None:
+            self.make_rows(np.where(bounds.moves, 0.0, bounds.wait(z, slope))[:-1])
 
     def products(self, movers: IntArray) -> tuple[Array, Array]:
         """Rows of the Gram matrix and the means of coordinates that move."""
@@ -183,6 +191,11 @@ class _Bounds(NamedTuple):
         """How far coordinates are beyond."""
         return np.maximum(z - self.high, self.low - z)
 
+    def wait(self, z: Array, slope: Array) -> Array:
+        """When coordinates would be there at their speed."""
+        ahead = np.where(slope > 0, self.high - z, self.low - z)
+        return np.divide(ahead, slope, out=np.full_like(z, np.inf), where=slope != 0)
+
     def take(self, some: IntArray) -> _Bounds:
         return _Bounds(*(x[some] for x in self))
 
@@ -192,6 +205,7 @@ def _step(system: System, moments: _Moments, before: _Stretch, memory: Memory) -
     kappa, t = system.problem.kappa, float(before.t[-1])
     z, slope = _as_recorded(before.z[-1], kappa), _as_recorded(before.slope[-1], kappa)
     z, bounds = _settle(z, slope, moments)
+    moments.require(z, slope, bounds)
     coefficients = np.append(system.penalty.primal(z[:-1, None], kappa)[:, 0], kappa * z[-1])
     largest = float(np.max(np.abs(coefficients[:-1]), initial=0.0))
     allowed = system.tol * max(largest, LEAST_SCALE * kappa)

@@ -33,7 +33,11 @@ class GLBI(ScreenedFlow):
 
     @property
     def can_gram(self) -> bool:
-        return super().can_gram or _kernels.takes_moments(self.problem, self.step)
+        return super().can_gram or self.asks_for_rows
+
+    @property
+    def asks_for_rows(self) -> bool:
+        return _kernels.takes_moments(self.problem, self.step)
 
     @property
     def mirror_scale(self) -> float:

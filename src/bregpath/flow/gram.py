@@ -1,9 +1,10 @@
-"""The Gram matrix of the working columns, with which squared loss needs no pass over the rows."""
+"""The Gram matrix of the columns, with which squared loss needs no pass over the rows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from copy import copy
+from typing import Any
 
 import numpy as np
 
@@ -13,9 +14,12 @@ from bregpath.problem import Problem
 from bregpath.stores import AbstractBlock, DenseBlock
 from bregpath.stores.dense import row_runs
 
-__all__ = ["GramBlock"]
+__all__ = ["GramBlock", "GramOnDemand"]
 
-MAX_WHOLE = 4000  # columns of a matrix that is made for all of them
+MAX_WHOLE = 4000  # columns of a matrix that stands for all of them
+MAX_AT_ONCE = 256  # columns up to which such a matrix is made at once
+MIN_MADE = 16  # rows of a matrix that are made together ...
+MADE_SHARE = 0.25  # ... or so many more of those that are there
 LARGE_MEAN = 10.0  # square of a mean over the variance, beyond which a difference of moments is too coarse
 ROUNDING = 1e-28  # the same for means that are zero but for rounding
 
@@ -37,16 +41,20 @@ class GramBlock(AbstractBlock):
         self.problem = problem
         self.rows = rows = None if block is None else _as_dense(block)
         self.shape = problem.store.shape if rows is None else rows.shape
-        y = problem.y - problem.offset[:, 0]
-        self.y_mean = float(problem.w @ y)
-        self.y = y - self.y_mean
-        self.y_square = float(problem.w @ self.y**2)
+        self._center_response()
         runs: RowRuns = problem.store.row_blocks if rows is None else lambda: row_runs(rows.X)
         self._sum_rows(runs, np.zeros(self.shape[1]))
         # Central moments as differences lose the digits of a mean that is large: then the rows are centred first.
         if np.any(self.mean**2 > LARGE_MEAN * np.diagonal(self._room)):
             self._sum_rows(runs, self.mean)
         self._used = [self.shape[1]]
+
+    def _center_response(self) -> None:
+        problem = self.problem
+        y = problem.y - problem.offset[:, 0]
+        self.y_mean = float(problem.w @ y)
+        self.y = y - self.y_mean
+        self.y_square = float(problem.w @ self.y**2)
 
     def _sum_rows(self, runs: RowRuns, shift: Array) -> None:
         """The moments from sums over rows from which ``shift`` is subtracted."""
@@ -119,15 +127,55 @@ class GramBlock(AbstractBlock):
 
     @only_for_its_class
     def kernel(self) -> Kernel:
+        numbers = self._numbers()
+        return Kernel("gram", numbers if self.rows is None else {**numbers, "dense": self.rows.X})
+
+    def _numbers(self) -> dict[str, Any]:
         size = self.shape[1]
-        numbers = {
+        return {
             "gram": self._room[:size, :size],
             "gram_mean": self.mean,
             "gram_target": self.target,
             "y_mean": self.y_mean,
             "y_square": self.y_square,
         }
-        return Kernel("gram", numbers if self.rows is None else {**numbers, "dense": self.rows.X})
+
+
+class GramOnDemand(GramBlock):
+    """The matrix of all columns of the store, of which a row is made when its column is about to move.
+
+    Columns that stay at zero are most, and need none. Kernels that know of it call ``make_rows`` before they use a row.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self.rows, self.shape = problem, None, problem.store.shape
+        self._center_response()
+        p = self.shape[1]
+        self._room = np.empty((p, p))  # what is not written takes no memory
+        self._is_made = np.zeros(p, dtype=bool)
+        self.mean = problem.scan.mean
+        self.target = problem.store.products((problem.w * self.y)[None, :, None])[0, :, 0]
+
+    @staticmethod
+    def pays_whole(problem: Problem) -> bool:
+        return GramBlock.pays_whole(problem) and problem.store.shape[1] > MAX_AT_ONCE
+
+    def make_rows(self, wait: Array) -> None:
+        """The rows of columns that move (``wait`` is 0), and of those that will soonest where any is made."""
+        missing = np.flatnonzero(~self._is_made)
+        wanted = np.count_nonzero(wait[missing] <= 0)
+        if not wanted:
+            return
+        count = max(wanted, MIN_MADE, int(MADE_SHARE * (self.shape[1] - len(missing))))
+        columns = missing[np.argsort(wait[missing], kind="stable")[:count]]
+        # The weighted sum of the centred columns is zero, so the other factor need not be centred.
+        centred = _as_dense(self.problem.store.fetch(columns)).X - self.mean[columns]
+        self._room[columns] = self.problem.store.products((self.problem.w[:, None] * centred).T[..., None])[..., 0]
+        self._is_made[columns] = True
+
+    @only_for_its_class
+    def kernel(self) -> Kernel:
+        return Kernel("gram", {**self._numbers(), "make_rows": self.make_rows})
 
 
 def _as_dense(block: AbstractBlock) -> DenseBlock:

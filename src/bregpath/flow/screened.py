@@ -67,6 +67,11 @@ class ScreenedFlow(AbstractFlow):
         """Whether kernels take the Gram matrix of squared loss: the compiled ones do."""
         return _kernels.has_compiled()
 
+    @property
+    def asks_for_rows(self) -> bool:
+        """Whether kernels tell which rows of that matrix they need, so that the others need not be made."""
+        return False
+
     def start(self, t: float | None = None) -> State:
         """The state at the first entry time ``t0``, before which nothing happens; or at a time ``t`` before it."""
         problem = self.problem
@@ -87,7 +92,7 @@ class ScreenedFlow(AbstractFlow):
         # Just below the threshold at t0: on which side rounding would put it must not decide the first step.
         z = np.where(free, beta / self.mirror_scale, past * (1 - 1e-14) * slope)
         near = np.any(problem.penalty.entry(1.2 * z) < 0, axis=1)
-        working = WorkingSet(problem, np.flatnonzero(problem.penalty.close(near)), self.screening, self.can_gram)
+        working = self._working_set(np.flatnonzero(problem.penalty.close(near)))
         if not working.is_whole and not at_rest:
             working.dual = begin_dual(problem, past * residual, residual, (past * slope, slope))
         W, value, system = working.columns, problem.value(eta), self._assemble(working)
@@ -155,12 +160,15 @@ class ScreenedFlow(AbstractFlow):
         """Where the state was left, or the same made anew for one that comes from elsewhere."""
         if state.workplace is not None:
             return state.workplace  # type: ignore[no-any-return]
-        working, knot = WorkingSet(self.problem, state.columns, self.screening, self.can_gram), state.knot
+        working, knot = self._working_set(state.columns), state.knot
         if not working.is_whole:
             working.dual = begin_dual(self.problem, knot.R, knot.residual)
         place = Workplace(working, self._assemble(working))
         object.__setattr__(state, "workplace", place)
         return place
+
+    def _working_set(self, columns: IntArray) -> WorkingSet:
+        return WorkingSet(self.problem, columns, self.screening, self.can_gram, self.asks_for_rows)
 
     def _assemble(self, working: WorkingSet) -> System:
         problem = self.problem

@@ -8,7 +8,7 @@ import numpy as np
 
 from bregpath._kernels import Steps
 from bregpath._typing import IntArray
-from bregpath.flow.gram import GramBlock
+from bregpath.flow.gram import GramBlock, GramOnDemand
 from bregpath.flow.screening import Certificate, Dual
 from bregpath.penalties import AbstractPenalty
 from bregpath.problem import Problem
@@ -24,7 +24,9 @@ class WorkingSet:
     them, so that a shallow copy is a working set of its own.
     """
 
-    def __init__(self, problem: Problem, start: IntArray, screening: bool, can_gram: bool) -> None:
+    def __init__(
+        self, problem: Problem, start: IntArray, screening: bool, can_gram: bool, asks_for_rows: bool
+    ) -> None:
         self.problem = problem
         p = problem.store.shape[1]
         # With the Gram matrix of all columns the rows are not needed again.
@@ -33,7 +35,9 @@ class WorkingSet:
         self.columns: IntArray = np.arange(p) if whole else start
         self.is_whole = len(self.columns) == p
         self.block: AbstractBlock
-        if whole_gram:
+        if whole_gram and asks_for_rows and GramOnDemand.pays_whole(problem):
+            self.block = GramOnDemand(problem)
+        elif whole_gram:
             self.block = GramBlock(problem, None)
         else:
             self.block = problem.store.fetch(self.columns)
