@@ -58,7 +58,7 @@ class Stepper {
             for (auto* v : {&s->alpha, &s->alpha_slope, &s->alpha_direction}) v->assign(n_alpha_, 0.0);
             for (auto* v : {&s->z, &s->slope, &s->direction}) v->assign(m_ * q_, 0.0);
         }
-        for (auto* v : {&entry_now_, &entry_then_, &moved_, &start_beta_, &beta_}) v->assign(m_ * q_, 0.0);
+        for (auto* v : {&entry_now_, &entry_then_, &entry_expected_, &moved_, &start_beta_, &beta_}) v->assign(m_ * q_, 0.0);
         speed_.assign(m_ * q_ + n_alpha_, 0.0);
     }
 
@@ -263,6 +263,9 @@ class Stepper {
         const Size k = Size(live.size()), moving = k * q_;
         const std::vector<double>& end = moving_.stage();
         penalty_.entry(live, end.data(), entry_then_.data());
+        // One that is thrown back below its threshold by a step far too long is at zero at both ends.
+        for (Size i = 0; i < moving; ++i) moved_[i] = start_[i] + h * start_speed_[i];
+        penalty_.entry(live, moved_.data(), entry_expected_.data());
         double worst = 0;
         const auto look = [&](Size i, double scale) {
             const double e = 0.8 * (start_[i] - end[i]) + 0.4 * h * (start_speed_[i] + speed_[i]);
@@ -270,7 +273,8 @@ class Stepper {
         };
         for (Size l = 0; l < q_; ++l)
             for (Size c = 0; c < k; ++c)
-                if (entry_now_[l * m_ + live[c]] < 0 || entry_then_[l * k + c] < 0) look(l * k + c, set_.kappa);
+                if (entry_now_[l * m_ + live[c]] < 0 || entry_then_[l * k + c] < 0 || entry_expected_[l * k + c] < 0)
+                    look(l * k + c, set_.kappa);
         for (Size i = moving; i < moving + n_alpha_; ++i) look(i, 1.0);
         const double size = 0.5 * (largest_of(start_beta_.data(), moving, 0.0) + largest_of(beta_.data(), moving, 0.0));
         return worst / (set_.tol * std::max(size, 1e-6 * set_.kappa));
@@ -384,7 +388,7 @@ class Stepper {
 
     State next_;
     Index everything_;
-    std::vector<double> entry_now_, entry_then_, moved_;
+    std::vector<double> entry_now_, entry_then_, entry_expected_, moved_;
     // Of the live columns, then alpha, through a step.
     Recursion moving_;
     std::vector<double> start_, start_speed_, start_beta_, beta_, speed_, inside_, inside_beta_;
