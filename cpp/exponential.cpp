@@ -245,19 +245,28 @@ class Exponential {
         for (; count < Size(knots_.size()) && !is_event_; ++count) {
             const Size at = count * all_;
             place(knots_[count], z + at, slope + at, integral + at);
-            crossing_.clear();
-            for (Size j = 0; j < all_; ++j)
-                if (z[at + j] > highest_[j] || z[at + j] < lowest_[j]) crossing_.push_back(j);
-            is_event_ = !crossing_.empty();
-            if (is_event_) {
-                const double event = first_event(count > 0 ? knots_[count - 1] : 0.0, knots_[count]);
-                knots_[count] = std::max(event, set_.least_step * t);
+            const double before = count > 0 ? knots_[count - 1] : 0.0;
+            // Beyond at the event of those that are beyond at the knot may be one that has come back by then.
+            for (double tie = 0; is_beyond(z + at, tie); tie = set_.tie, is_event_ = true) {
+                knots_[count] = first_event(before, knots_[count]);
                 place(knots_[count], z + at, slope + at, integral + at);
+            }
+            if (is_event_) {
+                if (knots_[count] < set_.least_step * t)
+                    place(knots_[count] = set_.least_step * t, z + at, slope + at, integral + at);
                 for (Size j = 0; j < all_; ++j) z[at + j] = std::min(std::max(z[at + j], lowest_[j]), highest_[j]);
             }
             times[count] = t + knots_[count];
         }
         return count;
+    }
+
+    // Whether coordinates are beyond their bounds, and which.
+    bool is_beyond(const double* z, double tie) {
+        crossing_.clear();
+        for (Size j = 0; j < all_; ++j)
+            if (std::max(z[j] - highest_[j], lowest_[j] - z[j]) > tie * std::abs(z[j])) crossing_.push_back(j);
+        return !crossing_.empty();
     }
 
     // All coordinates, slopes and integrals at a time after the start of the step.

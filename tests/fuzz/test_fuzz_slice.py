@@ -11,13 +11,17 @@ from tests.fuzz.supervise import KINDS, Task, supervise
 from tests.helpers import golden
 
 SLICE = range(3)
+# Found by longer runs, and mended: a first step that threw coefficients back to zero, and a coordinate that was beyond
+# its bounds for a moment, just when another one got there.
+ONCE_FAILED = {"accuracy": [20261578, 20262131, 20266381, 20267646], "screening": [20261177]}
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_slice(kind: str) -> None:
-    outcomes = list(supervise([Task(kind, (seed,)) for seed in SLICE], jobs=1, limit=60.0))
+    seeds = [*SLICE, *ONCE_FAILED.get(kind, [])]
+    outcomes = list(supervise([Task(kind, (seed,)) for seed in seeds], jobs=1, limit=60.0))
     failures = [f"{o.task.replay}\n{o.status}: {o.text}" for o in outcomes if o.is_failure]
-    assert len(outcomes) == len(SLICE)
+    assert len(outcomes) == len(seeds)
     assert not failures, "\n".join(failures)
 
 

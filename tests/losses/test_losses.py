@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 
 from bregpath import trace_path
-from bregpath.losses import LOSSES, AbstractLoss, HuberLoss, UserLoss, as_loss, loss_from_dict
+from bregpath.losses import LOSSES, AbstractLoss, HuberLoss, MixedCompositeLoss, UserLoss, as_loss, loss_from_dict
 from bregpath.losses.huber import weighted_median
 from bregpath.penalties import build_penalty
 from bregpath.problem import Problem, null_model
@@ -302,6 +302,7 @@ def test_user_loss_takes_what_the_object_offers() -> None:
         (lambda: as_loss(3), TypeError, "lacks value and gradient"),
         (lambda: HuberLoss(0), ValueError, "`threshold`.*positive"),
         (lambda: HuberLoss(np.nan), ValueError, "`threshold`.*positive"),
+        (lambda: MixedCompositeLoss(1, [1.0], [0.0]), ValueError, "`pair_units`.*positive"),
         (lambda: encoded("gaussian", np.array(["a", "b"])), ValueError, "`y` must hold numbers.*logistic"),
         (lambda: encoded("gaussian", np.ones((3, 2))), ValueError, "`y` must be one-dimensional"),
         (lambda: encoded("gaussian", np.array([1.0, np.nan])), ValueError, "`y` contains NaN.*row 1"),

@@ -218,8 +218,7 @@ def _step(system: System, moments: _Moments, before: _Stretch, memory: Memory) -
     if len(broken):
         last = int(broken[0])
         begin = float(tau[last - 1]) if last else 0.0
-        crossing = np.flatnonzero(bounds.excess(path[last]) > 0)
-        event = max(_first_event(course, bounds, crossing, begin, float(tau[last])), LEAST_STEP * t)
+        event = max(_first_event(course, bounds, begin, float(tau[last])), LEAST_STEP * t)
         tau = np.append(tau[:last], event)
         path[last] = np.clip(course.z(tau[-1:])[0], bounds.low, bounds.high)
     integral = before.integral[-1] + tau[:, None] * coefficients + course.integrals(tau)
@@ -342,7 +341,20 @@ class _Course:
         return _phi(rates, tau, self.kappa) @ mix.T, _phi_integral(rates, tau, self.kappa) @ mix.T
 
 
-def _first_event(course: _Course, bounds: _Bounds, crossing: IntArray, low: float, high: float) -> float:
+def _first_event(course: _Course, bounds: _Bounds, low: float, high: float) -> float:
+    """When a coordinate first gets beyond its bounds; one does before ``high``, none is at ``low``.
+
+    Beyond at the event of those that are beyond at ``high`` may be one that has come back by then: that was earlier.
+    """
+    crossing = np.flatnonzero(bounds.excess(course.z(np.array([high]))[0]) > 0)
+    while len(crossing):
+        high = _first_crossing(course, bounds, crossing, low, high)
+        z = course.z(np.array([high]))[0]
+        crossing = np.flatnonzero(bounds.excess(z) > TIE * np.abs(z))
+    return high
+
+
+def _first_crossing(course: _Course, bounds: _Bounds, crossing: IntArray, low: float, high: float) -> float:
     """When the first of some coordinates that are beyond their bounds at ``high``, and not at ``low``, gets there.
 
     False position, in which an end that stays counts half (Illinois).

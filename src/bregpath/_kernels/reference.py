@@ -320,8 +320,8 @@ def _error(system: System, knot: Knot, after: Knot, live: BoolArray, h: float) -
     """Estimated error of the coefficients of a step, as a multiple of the tolerance.
 
     The tolerance is relative to the largest coefficient, in the middle of the step. The estimate is that of the RKC
-    code: ``0.8 (y_k - y_{k+1}) + 0.4 h (f_k + f_{k+1})``. It counts for coefficients that move at either end, or would at
-    the end at their present speed: one that is thrown back below its threshold by a step far too long is at zero at both.
+    code: ``0.8 (y_k - y_{k+1}) + 0.4 h (f_k + f_{k+1})``. It counts for coefficients that move at either end, or would
+    at their present speed: one that a step far too long throws back below its threshold is at zero at both.
     """
     kappa, penalty = system.problem.kappa, system.penalty
     moving = np.any([penalty.entry(z) < 0 for z in (knot.z, after.z, knot.z + h * knot.slope)], axis=0) & live[:, None]

@@ -130,6 +130,8 @@ class MixedCompositeLoss(AbstractLoss):
     ) -> None:
         self.n_numbers = int(n_numbers)
         self.units = [np.asarray(units, dtype=float) for units in (count_units, pair_units, label_units)]
+        if not all(np.all((units > 0) & np.isfinite(units)) for units in self.units):
+            raise ValueError("`count_units`, `pair_units` and `label_units` must be positive and finite.")
         self.n_labels = np.asarray(n_labels, dtype=int)
         counts, pairs, labels = self.units
         losses: tuple[AbstractLoss, ...] = (
