@@ -216,12 +216,10 @@ class AbstractGraph(ChosenGraph, GraphParameters):
         if given is not None:
             path, t = trace_to(study, given), given
         elif self.stop == "stable":
-            selection, stability = stable_edges(
+            selection, stability, kept = stable_edges(
                 study, self.gamma, self.stable_threshold, self.n_subsamples, self.n_jobs, self.random_state
             )
-            t, kept = selection.t, np.zeros(study.thresholds.shape, dtype=bool)
-            kept[tuple(stability.selected.T)] = True
-            study = study.restricted((kept | kept.T) & selection.path.adjacency(t))
+            study, t = study.restricted(kept), selection.t
             path = trace_to(study, t)
         else:
             selection = self._select(study)

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from bregpath import _interrupts, _validation
-from bregpath._typing import Array, IntArray
+from bregpath._typing import Array, BoolArray, IntArray
 from bregpath.graphs.chains import Plan, run_chains
+from bregpath.graphs.edge_tests import edge_p_values
 from bregpath.graphs.held_out import HeldOutRows
 from bregpath.graphs.mdc import mdc
 from bregpath.graphs.path import GraphPath
@@ -18,6 +19,7 @@ from bregpath.selection.bounds import check_threshold
 from bregpath.selection.checks import check_count, make_generator
 from bregpath.selection.criteria import choose_by_criterion
 from bregpath.selection.cross_validation import validate
+from bregpath.selection.discoveries import few_false
 from bregpath.selection.folds import make_folds
 from bregpath.selection.replicates import check_rows, draw_until, read_replicates, traces_of
 from bregpath.selection.result import Selection
@@ -27,6 +29,7 @@ from bregpath.selection.stability import Stability, stability_of
 __all__ = ["criterion", "cross_validate_graph", "stable_edges", "stars"]
 
 BURN_IN, SWEEPS = 500, 40  # of a Gibbs sampler before a row is drawn: at the first time of a path, at later ones
+FALSE_SHARE = 0.1  # of the edges of a stable graph, at most
 REMEDY = 'drop the node, or choose the graph by `stop`="ebic"'
 
 
@@ -122,18 +125,29 @@ def stars(study: GraphStudy, beta: float, n_subsamples: int, n_jobs: int | None,
 
 def stable_edges(
     study: GraphStudy, gamma: float, threshold: float, n_halves: int, n_jobs: int | None, seed: Any
-) -> tuple[Selection, Stability]:
-    """The graph that EBIC chooses, and how often each edge is in the graph of the same time on halves of the rows.
+) -> tuple[Selection, Stability, BoolArray]:
+    """The graph that EBIC chooses, how often each edge is in that of the same time on halves of the rows, and those
+    of its edges that can be defended.
 
-    An edge that one sample of the rows happens to have is missing on many halves, whatever it weighs on all rows. As
-    halves come in pairs, an odd number of them is rounded up.
+    An edge that one sample of the rows happens to have is missing on many halves, whatever it weighs on all rows. One
+    that stands for other edges is not, so of the edges that most halves have those are kept that the others cannot
+    stand in for, by `edge_p_values`; a tenth of them may be false. Edges that are never penalised are given, and stay.
+    As halves come in pairs, an odd number of them is rounded up.
     """
     threshold = check_threshold(threshold, "stable_threshold")
     n_halves = 2 * ((check_count("n_subsamples", n_halves, 2) + 1) // 2)
     selection = criterion(study, "ebic", gamma)
+    path, t = selection.path, selection.t
     stability = stability_of(
-        study, n_jobs, seed, selection.path, selection.t, '`stop`="stable"', threshold=threshold, max_false=None,
-        count="active", n_replicates=n_halves,
+        study, n_jobs, seed, path, t, '`stop`="stable"', threshold=threshold, max_false=None, count="active",
+        n_replicates=n_halves,
     )  # fmt: skip
-    rule = f"{selection.rule}, its edges on at least {threshold:.0%} of {n_halves} halves"
-    return replace(selection, rule=rule), stability
+    stable = np.zeros(study.thresholds.shape, dtype=bool)
+    stable[tuple(stability.selected.T)] = True
+    stable &= path.adjacency(t)
+    tested = stable & (study.thresholds > 0)
+    kept = stable & ~tested
+    kept[tested] = few_false(edge_p_values(study, path, t)[tested], FALSE_SHARE)
+    halves = f"its edges on at least {threshold:.0%} of {n_halves} halves"
+    rule = f"{selection.rule}, {halves}, tested for a false share of {FALSE_SHARE:.0%}"
+    return replace(selection, rule=rule), stability, kept | kept.T
