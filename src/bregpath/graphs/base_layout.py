@@ -60,6 +60,11 @@ class AbstractLayout(ABC):
         """Whether rows are data, and not made up to have a given covariance."""
         return True
 
+    @property
+    def is_nodewise(self) -> bool:
+        """Whether every node has a regression of its own, so that an edge has a coefficient at each of its ends."""
+        return False
+
     # --- data ------------------------------------------------------------------------------------------------
 
     @property

@@ -26,23 +26,25 @@ def edge_p_values(study: GraphStudy, path: GraphPath, t: float) -> Array:
     .. math:: W_e = \frac{n}{c\, (H^{-1})_{ee}} \sim \chi^2_{k_e}
 
     if the edge is false: one over the square of the factor's standard error. An edge that stands for a path of others
-    has a large one, as they could grow in its place. Both ends of an edge see the same rows, so a composite likelihood
-    counts them twice (c = 2; on models of real data the ratio of the sandwich to :math:`H^{-1}` is 2 within a tenth).
-    The sandwich itself is left alone: where a node hardly varies, its few rows make it far too small.
+    has a large one, as they could grow in its place. Both ends of an edge see the same rows, so that a composite
+    likelihood counts them twice and c = 2: over the edges of seven models of real votes the median ratio of the
+    sandwich to :math:`H^{-1}` was 2.0 to 2.2. The sandwich itself ranks edges worse: where a node hardly varies, the
+    few rows in which it does make it far too small.
     """
     problem, _, layout = replace(study, layout=study.layout.likelihood).on()
     alpha, beta = next(layout.each_time(*path.path.read(np.array([t]))))
     used = np.flatnonzero(beta)
     pairs, edge = np.unique(layout.pairs[used], axis=0, return_inverse=True)
     edge = edge.ravel()
-    precisions = _factor_precisions(problem, alpha, beta[used, None], used, edge)
-    statistics = study.w.sum() * problem.loss.deviance_factor / (2 * layout.n_sightings) * precisions
+    n = study.w.sum() * problem.loss.deviance_factor / 2  # a loss may be twice a likelihood
+    statistics = n * _factor_precisions(problem, alpha, beta[used, None], used, edge)
     p_values = np.ones((layout.n_nodes, layout.n_nodes))
     for number, (j, k) in enumerate(pairs):
         own, alone = np.zeros_like(beta), np.zeros_like(p_values)
         own[used[edge == number]], alone[j, k] = 1.0, 1.0
         size = layout.n_parameters(own, alone)
-        p_values[j, k] = p_values[k, j] = gammaincc(size / 2, statistics[number] / 2)
+        sightings, size = (size, 1) if layout.is_nodewise else (layout.n_sightings, size)
+        p_values[j, k] = p_values[k, j] = gammaincc(size / 2, statistics[number] / (2 * sightings))
     return p_values
 
 

@@ -147,7 +147,8 @@ def stable_edges(
     stable &= path.adjacency(t)
     tested = stable & (study.thresholds > 0)
     kept = stable & ~tested
-    kept[tested] = few_false(edge_p_values(study, path, t)[tested], FALSE_SHARE)
+    if tested.any():
+        kept[tested] = few_false(edge_p_values(study, path, t)[tested], FALSE_SHARE)
     halves = f"its edges on at least {threshold:.0%} of {n_halves} halves"
     rule = f"{selection.rule}, {halves}, tested for a false share of {FALSE_SHARE:.0%}"
     return replace(selection, rule=rule), stability, kept | kept.T
