@@ -67,8 +67,8 @@ class AbstractGraph(ChosenGraph, GraphParameters):
         How the graph is chosen: the time of an information criterion; cross-validation of the (composite) deviance, its
         best time, the sparsest within one standard error, or (of several kappas) the best time of the largest one
         within one standard error; cross-validation of the second-order MDC (Ising and Potts);
-        the densest stable graph (StARS); the edges of the graph of EBIC that most halves of the rows have too, for few
-        false ones; or a given time t.
+        the densest stable graph (StARS); the edges of the graph of EBIC that most halves of the rows have too and
+        that the others cannot stand in for, at most a tenth of them false; or a given time t.
     gamma : float
         Price of the search in EBIC; 0.25 for Ising and Potts, 0.5 for Gaussian graphs.
     cv : int, splitter or iterable, default 5
@@ -96,7 +96,7 @@ class AbstractGraph(ChosenGraph, GraphParameters):
         End the path before it has more than this share of all edges; dense graphs cost most and are rarely wanted.
         Not used if ``stop`` is a time.
     stable_threshold : float, default 0.9
-        Share of the halves that must have an edge for ``stop="stable"`` to keep it.
+        Share of the halves that must have an edge for ``stop="stable"`` to test and keep it.
     stars_beta : float, default 0.05
         Instability that StARS allows.
     n_subsamples : int, default 20
@@ -116,7 +116,7 @@ class AbstractGraph(ChosenGraph, GraphParameters):
     t_, kappa_ : float
         The chosen time, and kappa.
     path_ : GraphPath
-        Graphs of all sizes; with ``stop="stable"`` of the stable edges alone.
+        Graphs of all sizes; with ``stop="stable"`` of the kept edges alone.
     selection_ : Selection or None
         The curve by which the time was chosen; None if ``stop`` is a number.
     stability_ : Stability or None
