@@ -1,19 +1,24 @@
 """Cross-validated Gaussian graphs side by side: ``python -m benchmarks.gaussian_cv``.
 
 Rows of a random sparse precision matrix (p = 100, n = 900 by default): `GaussianGraph(stop="cv")` with its two losses,
-scikit-learn's `GraphicalLassoCV`, R's glasso (peers/glasso_cv.R) and a plain graphical lasso by ADMM (below), the last
-two with warm starts along 20 penalties, all with five folds. Times are minima over the repetitions, which alternate,
-without the start of R and the import of packages; the held-out log-likelihood is that of fresh rows.
+scikit-learn's `GraphicalLassoCV`, R's glasso (peers/glasso_cv.R), GGLasso's solver where the package is there, and a
+plain graphical lasso by ADMM (below), the last three with warm starts along 20 penalties, all with five folds. Times
+are minima over the repetitions, which alternate, without the start of R and the import of packages; the held-out
+log-likelihood is that of fresh rows.
 """
 
 from __future__ import annotations
 
 import argparse
+import io
 import subprocess
 import tempfile
 import time
 import warnings
 from collections.abc import Callable
+from contextlib import redirect_stdout
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -41,12 +46,22 @@ def admm(S: np.ndarray, penalty: float, start: State, tol: float = 1e-4) -> Stat
     return Z, U
 
 
+def gglasso(S: np.ndarray, penalty: float, start: State) -> State:
+    """The same by the package GGLasso, with its own tolerances."""
+    from gglasso.solver.single_admm_solver import ADMM_SGL
+
+    Z, U = start
+    with redirect_stdout(io.StringIO()):
+        solution, _ = ADMM_SGL(S, penalty, Omega_0=Z, Theta_0=Z, X_0=U)
+    return solution["Theta"], solution["X"]
+
+
 def log_likelihood(precision: np.ndarray, S: np.ndarray) -> float:
     sign, logdet = np.linalg.slogdet(precision)
     return 0.5 * (logdet - np.sum(precision * S)) if sign > 0 else -np.inf
 
 
-def admm_cv(X: np.ndarray) -> np.ndarray:
+def penalised_cv(solve: Callable[[np.ndarray, float, State], State], X: np.ndarray) -> np.ndarray:
     """Precision on the scale of the data, the penalty chosen by five folds."""
     scale = X.std(axis=0)
     R = (X - X.mean(axis=0)) / scale
@@ -58,11 +73,11 @@ def admm_cv(X: np.ndarray) -> np.ndarray:
         train, held = np.delete(R, fold, axis=0), R[fold] - np.delete(R, fold, axis=0).mean(axis=0)
         S, state = np.cov(train, rowvar=False, bias=True), start
         for i, penalty in enumerate(penalties):
-            state = admm(S, penalty, state)
+            state = solve(S, penalty, state)
             scores[i] += log_likelihood(state[0], held.T @ held / len(held))
     state = start
     for penalty in penalties[: int(np.argmax(scores)) + 1]:
-        state = admm(np.cov(R, rowvar=False, bias=True), penalty, state)
+        state = solve(np.cov(R, rowvar=False, bias=True), penalty, state)
     return state[0] / np.outer(scale, scale)
 
 
@@ -103,7 +118,9 @@ def timed(fit: Fit) -> Timed:
 
 def systems() -> dict[str, Timed]:
     fits = {"bregpath": ours("likelihood"), "bregpath, composite": ours("composite")}
-    fits |= {"ADMM": admm_cv, "scikit-learn": scikit_learn}
+    fits |= {"ADMM": partial(penalised_cv, admm), "scikit-learn": scikit_learn}
+    if find_spec("gglasso"):
+        fits["GGLasso"] = partial(penalised_cv, gglasso)
     found = {name: timed(fit) for name, fit in fits.items()}
     rscript = rscript_with("glasso")
     return found | ({"R glasso": glasso(rscript)} if rscript else {})
