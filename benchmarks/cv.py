@@ -1,90 +1,62 @@
 """From data to a cross-validated model, 5 folds: ``python -m benchmarks.cv``.
 
 Every system uses its own folds and its own score (deviance or squared error) over the same window, one thread. bregpath
-stops when its curve has clearly turned, as a user gets it; the others have no such rule and run the window out. What
-bregpath costs is told in single paths of its own, too: to the end of the window, timed before and after in one run.
+stops when its curve has clearly turned, as a user gets it; the others have no such rule and run the window out. Then,
+where a system can, one path on all rows is timed that ends at the model it chose.
 """
 
 from __future__ import annotations
 
 import argparse
-import statistics
 from typing import Any
 
-from benchmarks.cases import CASES, Data, make_data
+from benchmarks.cases import CASES, DEFAULT_CASES, is_present, make_data
+from benchmarks.judge import CHOSEN_TARGETS, CV_TARGETS, judge, mark
 from benchmarks.machine import describe_machine, write_json
-from benchmarks.measure import Plan, calibrate, side_by_side
-from benchmarks.peers import OURS, PEERS
+from benchmarks.measure import Plan, calibrate, time_jobs
+from benchmarks.peers import PEERS
 from benchmarks.processes import find_peers
-from benchmarks.report import cell, table, yes
+from benchmarks.report import cell, cell_of_ratio, print_errors, table, yes
 
-WITH_CV = (OURS, "glmnet", "adelie", "sklearn")
-# Cases with a promise: at least so many times faster than cv.glmnet and than the fastest Python peer ...
-TARGET_CASES = {"logistic": ("a", "b", "d")}
-TARGET_RATIO = 3.0
-TARGET_PATHS = 3.5  # ... and at most so many single paths
+TARGETS = {"cv": CV_TARGETS, "chosen": CHOSEN_TARGETS}
+# An end in variables is no question of cross-validation.
+CV_CASES = tuple(name for name in DEFAULT_CASES if not CASES[name].dfmax)
 
 
 def run_case(name: str, loss: str, commands: dict[str, list[str]], plan: Plan, quick: bool) -> dict[str, Any]:
-    """One row: seconds of every system, and how they compare with ours."""
+    """One row: for each of the two jobs the seconds of every system, and how they compare with ours."""
     data = make_data(CASES[name].quick() if quick else CASES[name], loss)
-    some = {peer: command for peer, command in commands.items() if PEERS[peer].applies(name, loss)}
+    some = {peer: command for peer, command in commands.items() if PEERS[peer].validates(name, loss)}
     speed = [calibrate()]
-    paths = _time_paths(data, some, plan)
-    results = side_by_side(data, some, plan, job="cv")
-    paths += _time_paths(data, some, plan)
+    results = time_jobs(data, some, plan, tuple(TARGETS))
     speed.append(calibrate())
-    single = statistics.median(paths) if paths else None
-    row = {"case": name, "loss": loss, "single_path": single, "calibration": speed, "systems": results}
-    return row | judge("" if quick else name, loss, results, single)
+    row = {"case": name, "loss": loss, "n": data.X.shape[0], "p": data.X.shape[1], "sparse": data.sparse}
+    row["calibration"] = speed
+    for job, systems in results.items():
+        mark(systems, data.sparse, loss, same_path=False)
+        target = None if quick else TARGETS[job].get(loss, {}).get(name)
+        row[job] = {**judge(systems, target), "systems": systems}
+    return row
 
 
-def _time_paths(data: Data, commands: dict[str, list[str]], plan: Plan) -> list[float]:
-    """Seconds of single paths of bregpath, all rows, to the end of the window."""
-    ours = {name: command for name, command in commands.items() if name == OURS}
-    return side_by_side(data, ours, plan).get(OURS, {}).get("rounds", [])
-
-
-def judge(case: str, loss: str, results: dict[str, dict[str, Any]], single: float | None) -> dict[str, Any]:
-    """Times of glmnet and of the fastest Python peer over ours, our cost in single paths, and whether all is met."""
-    seconds = {name: result["seconds"] for name, result in results.items() if "seconds" in result}
-    ours = seconds.pop(OURS, None)
-    python = {name: time for name, time in seconds.items() if PEERS[name].home != "R"}
-    best = min(python, key=python.__getitem__, default=None)
-    verdict: dict[str, Any] = {
-        "to_glmnet": seconds["glmnet"] / ours if ours and "glmnet" in seconds else None,
-        "python_peer": best,
-        "to_python": python[best] / ours if ours and best else None,
-        "single_paths": ours / single if ours and single else None,
-        "met": None,
-    }
-    ratios = [verdict[key] for key in ("to_glmnet", "to_python") if verdict[key] is not None]
-    if case in TARGET_CASES.get(loss, ()) and ratios and verdict["single_paths"]:
-        verdict["met"] = min(ratios) >= TARGET_RATIO and verdict["single_paths"] <= TARGET_PATHS
-    return verdict
-
-
-def print_cv(rows: list[dict[str, Any]], names: list[str], header: bool = True) -> None:
-    head = ["case", "loss", *names, "glmnet/ours", "python/ours", "single path", "cost in paths", "met"]
-
-    def show(value: float | None, digits: int = 2) -> str:
-        return "-" if value is None else f"{value:.{digits}f}"
-
-    lines = [
-        [row["case"], row["loss"], *(cell(row["systems"].get(name)) for name in names), show(row["to_glmnet"]),
-         show(row["to_python"]), show(row["single_path"], 4), show(row["single_paths"]), yes(row["met"])]
-        for row in rows
-    ]  # fmt: skip
-    print(table(head, lines, header, [9, 9, *(10 for _ in names), 11, 11, 11, 13, 3]), flush=True)
+def print_cv(row: dict[str, Any], names: list[str], header: bool) -> None:
+    head = ["case", "loss", "", *names, "best/ours", "target", "met"]
+    lines = []
+    for job in TARGETS:
+        part = row[job]
+        seconds = [cell(part["systems"].get(name)) for name in names]
+        target = "-" if part["target"] is None else f">= {part['target']:g}"
+        lines.append([row["case"], row["loss"], job, *seconds, cell_of_ratio(part), target, yes(part["met"])])
+    print(table(head, lines, header, [9, 9, 7, *(9 for _ in names), 9, 6, 3]), flush=True)
 
 
 def parse(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.cv", description=__doc__)
-    parser.add_argument("--cases", default="a,b,c,d,cancer")
+    parser.add_argument("--cases", default=",".join(CV_CASES))
     parser.add_argument("--losses", default="logistic,gaussian")
-    parser.add_argument("--peers", default=",".join(WITH_CV), help=f"some of {', '.join(WITH_CV)}")
+    parser.add_argument("--peers", default=",".join(PEERS), help=f"some of {', '.join(PEERS)}")
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--limit", type=float, default=60.0, help="seconds a cross-validation may take")
+    parser.add_argument("--limit", type=float, default=40.0, help="seconds a cross-validation of a peer may take")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--out", default="benchmarks/results")
     return parser.parse_args(argv)
@@ -92,22 +64,24 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
 
 def main(argv: list[str] | None = None) -> dict[str, Any]:
     args = parse(argv)
-    commands, missing = find_peers([name for name in WITH_CV if name in args.peers.split(",")])
+    commands, missing = find_peers(args.peers.split(","))
     for name in missing:
         print(f"skipped, not installed: {name}")
-    plan = Plan(repeats=args.repeats, limit=args.limit)
-    record: dict[str, Any] = {"machine": describe_machine(), "quick": args.quick, "rows": []}
+    plan = Plan(repeats=args.repeats, limit=args.limit, slow=5.0, budget=12.0)
+    record: dict[str, Any] = {"machine": describe_machine(), "quick": args.quick, "skipped": missing, "rows": []}
     for loss in args.losses.split(","):
         for name in args.cases.split(","):
-            if loss in CASES[name].losses:
-                record["rows"].append(run_case(name, loss, commands, plan, args.quick))
-                print_cv(record["rows"][-1:], list(commands), header=len(record["rows"]) == 1)
-                write_json(args.out, "cv.json", record)
-    print(f"targets: {TARGET_RATIO:g} times faster than glmnet and the best Python peer, {TARGET_PATHS:g} single paths")
+            if loss not in CASES[name].losses:
+                continue
+            if not is_present(CASES[name]):
+                print(f"skipped, no data: {name}")
+                continue
+            record["rows"].append(run_case(name, loss, commands, plan, args.quick))
+            print_cv(record["rows"][-1], list(commands), header=len(record["rows"]) == 1)
+            write_json(args.out, "cv.json", record)
     for row in record["rows"]:
-        for name, result in row["systems"].items():
-            if "error" in result:
-                print(f"error: {name} at {row['case']} {row['loss']}: {result['error']}")
+        for job in TARGETS:
+            print_errors(row, row[job]["systems"])
     print(f"written: {args.out}/cv.json")
     return record
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmarks.report import number, yes
+from benchmarks.report import markdown, number, yes
 
 LIBRA = "Quoted, not measured in this run: Libra 1.7's `ising` took 2.2 s at p = 36 on a comparable machine."
 
@@ -26,11 +26,6 @@ def machine_line(machine: dict[str, Any]) -> str:
         f"{machine['python']}, NumPy {packages['numpy']}, scikit-learn {packages['scikit-learn']}; kernels "
         f"{machine['kernels']}; commit {machine['commit']}; load {load[0]:.1f}; {machine['date'][:10]}"
     )
-
-
-def table(head: list[str], rows: list[list[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def seconds(result: dict[str, Any] | None) -> str:
@@ -57,7 +52,7 @@ def _paths(rows: list[dict[str, Any]], title: str, notes: list[str]) -> str:
         systems = [seconds(row["systems"].get(name)) for name in names]
         first = ratios.get(row["ours"][0], "-")
         lines.append([str(row["p"]), str(row["n"]), *systems, first, others, f"{row['target']:g}", yes(row["met"])])
-    return "\n\n".join([title, table(head, lines), *notes, *_ends(rows)])
+    return "\n\n".join([title, markdown(head, lines), *notes, *_ends(rows)])
 
 
 def _ends(rows: list[dict[str, Any]]) -> list[str]:
@@ -112,7 +107,7 @@ def _potts(rows: list[dict[str, Any]]) -> str:
         ])  # fmt: skip
     errors = [f"error: {row['error']}" for row in rows if "error" in row]
     note = "`PottsGraph(max_sparsity=...)`, full blocks, a fresh process; fit: with EBIC. Above data: imports included."
-    return "\n\n".join(["### Potts graph of the size of a protein family", table(head, lines), note, *errors])
+    return "\n\n".join(["### Potts graph of the size of a protein family", markdown(head, lines), note, *errors])
 
 
 def _recovery(rows: list[dict[str, Any]]) -> str:
@@ -130,9 +125,9 @@ def _recovery(rows: list[dict[str, Any]]) -> str:
         f"Mean over {rows[0]['seeds'] if rows else 0} models. AUC: edges ranked by entry time, those that never enter "
         "tied last; node-wise: the AND rule. EBIC: the graph chosen by default."
     )
-    return "\n\n".join(["### Recovery of edges", table(head, lines), note])
+    return "\n\n".join(["### Recovery of edges", markdown(head, lines), note])
 
 
 def _gibbs(rows: dict[str, Any]) -> str:
     lines = [[name, f"{row['ms']:.1f}"] for name, row in rows.items()]
-    return "### Gibbs sampling\n\n" + table(["model", "ms for a million updates of a node"], lines)
+    return "### Gibbs sampling\n\n" + markdown(["model", "ms for a million updates of a node"], lines)

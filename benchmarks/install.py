@@ -14,8 +14,7 @@ import sys
 from benchmarks.processes import ROOT, command_of, rscript_with
 
 R_PEERS = ("glmnet", "glasso")
-PYTHON_PEERS = ("adelie", "celer", "skglm")
-STUDY_PEERS = ("abess",)  # of benchmarks.real_data only
+PYTHON_PEERS = ("adelie", "celer", "skglm", "abess")
 
 
 def run(*command: str) -> bool:
@@ -46,13 +45,12 @@ def install_python_peers() -> None:
     folder = ROOT / ".venv-peers"
     python = str(folder / "bin" / "python")
     missing = [name for name in PYTHON_PEERS if not command_of(name)]
-    missing += [name for name in STUDY_PEERS if not (os.path.exists(python) and run(python, "-c", f"import {name}"))]
     if not missing:
         return
     if not os.path.exists(python) and not run(sys.executable, "-m", "venv", str(folder)):
         return
     pip = (python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--prefer-binary")
-    if not run(*pip, *PYTHON_PEERS, *STUDY_PEERS):
+    if not run(*pip, *PYTHON_PEERS):
         for name in missing:
             run(*pip, name)
 

@@ -14,7 +14,8 @@ from pathlib import Path
 import numpy as np
 
 import bregpath
-from benchmarks.selection_study import Record, markdown
+from benchmarks.report import markdown
+from benchmarks.selection_study import Record
 
 LEVELS = (0.1, 0.2)
 KINDS = ("normal", "t3", "lognormal")

@@ -75,6 +75,7 @@ class Worker:
         except (PeerError, TimeoutError):
             self.close()
             raise
+        self.jobs: list[str] = self.hello.get("jobs", ["fit"])
 
     def _read(self) -> None:
         for line in self.process.stdout or ():
@@ -101,12 +102,12 @@ class Worker:
                 return answer
 
     def ask(self, job: str, repeats: int, limit: float) -> dict[str, Any]:
-        """Run ``job`` ("fit" or "cv") ``repeats`` times in a row."""
+        """Run one of ``jobs`` ``repeats`` times in a row."""
         assert self.process.stdin is not None
         try:
             self.process.stdin.write(f"{job} {repeats}\n")
             self.process.stdin.flush()
-        except BrokenPipeError:
+        except (BrokenPipeError, ValueError):  # ended by itself, or by `close`
             raise PeerError("the process has ended") from None
         return self._answer(limit)
 

@@ -16,9 +16,12 @@ LIBRA_TO_GLMNET = {
 }
 COLOURS = {
     "bregpath": "#c0392b", "glmnet": "#2c3e50", "adelie": "#2980b9", "celer": "#8e44ad",
-    "skglm": "#d68910", "sklearn": "#7f8c8d", "libra": "#95a5a6",
+    "skglm": "#d68910", "abess": "#16a085", "sklearn": "#7f8c8d", "libra": "#95a5a6",
 }  # fmt: skip
-MARKERS = {"bregpath": "o", "glmnet": "s", "adelie": "D", "celer": "^", "skglm": "v", "sklearn": "P", "libra": "x"}
+MARKERS = {
+    "bregpath": "o", "glmnet": "s", "adelie": "D", "celer": "^", "skglm": "v", "abess": "*", "sklearn": "P",
+    "libra": "x",
+}  # fmt: skip
 
 
 def number(seconds: float) -> str:
@@ -39,6 +42,13 @@ def cell(result: dict[str, Any] | None) -> str:
     return number(result["seconds"]) + marks + ("~" if result.get("loose") else "")
 
 
+def cell_of_ratio(verdict: dict[str, Any]) -> str:
+    """The best peer's time over ours; one that was ended at its limit took at least that long."""
+    if verdict["ratio"] is None:
+        return "-"
+    return ("> " if verdict["at_least"] else "") + f"{verdict['ratio']:.2f}"
+
+
 def yes(value: bool | None) -> str:
     return {True: "yes", False: "NO", None: "-"}[value]
 
@@ -53,18 +63,29 @@ def table(head: list[str], rows: list[list[str]], header: bool = True, widths: l
     )
 
 
+def markdown(head: list[str], rows: list[list[str]]) -> str:
+    """A table as documentation has it."""
+    return "\n".join("| " + " | ".join(line) + " |" for line in [head, ["---"] * len(head), *rows])
+
+
+def print_errors(row: dict[str, Any], systems: dict[str, dict[str, Any]]) -> None:
+    for name, result in systems.items():
+        if "error" in result:
+            print(f"error: {name} at {row['case']} {row['loss']}: {result['error']}")
+
+
 def print_times(rows: list[dict[str, Any]], peers: list[str], header: bool = True) -> None:
     """Seconds of each system, the best peer's time over ours, the target and whether it is met."""
     names = [name for name in PEERS if name in peers]
     head = ["case", "loss", "size", *names, "libra", "best/ours", "target", "met"]
     lines = []
     for row in rows:
-        ratio, target = row["ratio"], row["target"]
+        target = row["target"]
         libra = f"{number(row['libra_seconds'])}^" if "libra_seconds" in row else "-"
         lines.append([
             row["case"], row["loss"], f"{row['n']}x{row['p']}" + (" sp" if row["sparse"] else ""),
             *(cell(row["systems"].get(name)) for name in names), libra,
-            "-" if ratio is None else f"{ratio:.2f}", "-" if target is None else f">= {target:g}", yes(row["met"]),
+            cell_of_ratio(row), "-" if target is None else f">= {target:g}", yes(row["met"]),
         ])  # fmt: skip
     widths = [9, 8, 14, *(max(9, len(name)) for name in names), 9, 9, 6, 3]
     print(table(head, lines, header, widths), flush=True)
@@ -75,9 +96,7 @@ def print_notes(rows: list[dict[str, Any]]) -> None:
     print("seconds, median of alternating rounds, one thread.  ' a single fit   * another problem (no intercept)")
     print("~ end loss more than 5 % above glmnet's   ^ recorded ratio to glmnet, not run.  * and ~ are not best peers.")
     for row in rows:
-        for name, result in row["systems"].items():
-            if "error" in result:
-                print(f"error: {name} at {row['case']} {row['loss']}: {result['error']}")
+        print_errors(row, row["systems"])
         if row.get("libra_met") is False:
             print(f"below 10 times Libra at {row['case']} {row['loss']}: {row['libra_ratio']:.1f}")
     speeds = [value for row in rows for value in row["calibration"]]

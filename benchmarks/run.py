@@ -6,52 +6,24 @@ import argparse
 from typing import Any
 
 from benchmarks.cases import CASES, DEFAULT_CASES, is_present, make_data
+from benchmarks.judge import PATH_TARGETS, judge, mark
 from benchmarks.machine import describe_machine, write_json
 from benchmarks.measure import Plan, calibrate, side_by_side
 from benchmarks.peers import OURS, PEERS
 from benchmarks.processes import find_peers
 from benchmarks.report import LIBRA_TO_GLMNET, draw_times, print_notes, print_times
 
-# Best peer's time / ours; above 1 we are faster.
-TARGETS = {
-    "logistic": {"a": 2.0, "b": 3.0, "c": 2.0, "d": 2.0, "e": 2.0, "f": 1.0},
-    "gaussian": {"a": 1.0, "b": 2.0, "c": 1.5, "d": 2.0, "e": 1.0, "f": 2.0},
-}
 LIBRA_TARGET = 10.0
-# An end loss this much above glmnet's, at as many points, is not the same path.
-LOOSE = 1.05
 
 
-def judge(case: str, loss: str, sparse: bool, results: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """Best peer, ratio, and whether the targets are met.
-
-    A peer counts as best only if it solves the same problem, and as far as glmnet does.
-    """
-    anchor = results.get("glmnet", {})
-    for name, result in results.items():
-        result["same_problem"] = PEERS[name].same_problem(sparse, loss)
-        comparable = "loss" in result and "loss" in anchor and result["points"] == anchor["points"]
-        lasso = name != OURS and result["same_problem"]
-        result["loose"] = bool(lasso and comparable and result["loss"] > LOOSE * anchor["loss"])
-    rivals = {
-        name: result["seconds"]
-        for name, result in results.items()
-        if name != OURS and "seconds" in result and result["same_problem"] and not result["loose"]
-    }
-    ours = results.get(OURS, {}).get("seconds")
-    best = min(rivals, key=rivals.__getitem__, default=None)
-    target = TARGETS.get(loss, {}).get(case)
-    ratio = rivals[best] / ours if best and ours else None
-    verdict = {"best_peer": best, "ratio": ratio, "target": target, "met": _met(ratio, target)}
-    recorded = LIBRA_TO_GLMNET.get(loss, {}).get(case)
-    if recorded and ours and "seconds" in anchor:
-        libra = recorded * anchor["seconds"]
-        verdict |= {"libra_seconds": libra, "libra_ratio": libra / ours, "libra_met": libra / ours >= LIBRA_TARGET}
-    return verdict
-
-
-def _met(ratio: float | None, target: float | None) -> bool | None:
-    return None if ratio is None or target is None else ratio >= target
+def recorded_libra(case: str, loss: str, results: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Libra's recorded time relative to glmnet's, times glmnet's here, against ours."""
+    ratio = LIBRA_TO_GLMNET.get(loss, {}).get(case)
+    glmnet, ours = (results.get(name, {}).get("seconds") for name in ("glmnet", OURS))
+    if not (ratio and glmnet and ours):
+        return {}
+    libra = ratio * glmnet
+    return {"libra_seconds": libra, "libra_ratio": libra / ours, "libra_met": libra / ours >= LIBRA_TARGET}
 
 
 def run_case(
@@ -65,7 +37,10 @@ def run_case(
     results = side_by_side(data, some, plan)
     speed.append(calibrate())
     row = {"case": name, "loss": loss, "n": data.X.shape[0], "p": data.X.shape[1], "sparse": data.sparse}
-    verdict = judge("" if args.quick else name, loss, data.sparse, results)
+    mark(results, data.sparse, loss, same_path=True)
+    verdict = judge(results, None if args.quick else PATH_TARGETS.get(loss, {}).get(name))
+    if not args.quick:
+        verdict |= recorded_libra(name, loss, results)
     return {**row, **verdict, "calibration": speed, "systems": results}
 
 
@@ -75,14 +50,14 @@ def parse(argv: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--losses", default="logistic,gaussian")
     parser.add_argument("--repeats", type=int, default=5, help="rounds; the median counts")
     parser.add_argument("--peers", default=",".join(PEERS), help=f"some of {', '.join(PEERS)}")
-    parser.add_argument("--limit", type=float, default=60.0, help="seconds a fit may take")
-    parser.add_argument("--slow", type=float, default=20.0, help="seconds beyond which a fit is not repeated")
+    parser.add_argument("--limit", type=float, default=Plan.limit, help="seconds a fit of a peer may take")
+    parser.add_argument("--slow", type=float, default=Plan.slow, help="seconds beyond which a fit is not repeated")
     parser.add_argument("--quick", action="store_true", help="small data, to try the harness")
     parser.add_argument("--no-standardize", action="store_true", help="tell bregpath and glmnet to take X as it is")
     parser.add_argument("--out", default="benchmarks/results")
     args = parser.parse_args(argv)
     args.cases, args.losses, args.peers = (value.split(",") for value in (args.cases, args.losses, args.peers))
-    choices = ((args.cases, CASES, "case"), (args.peers, PEERS, "peer"), (args.losses, TARGETS, "loss"))
+    choices = ((args.cases, CASES, "case"), (args.peers, PEERS, "peer"), (args.losses, PATH_TARGETS, "loss"))
     for given, known, what in choices:
         unknown = [name for name in given if name not in known]
         if unknown:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 import bregpath
+from benchmarks.report import markdown
 
 P, S = 80, 20
 TEST_ROWS = 10_000
@@ -184,11 +185,6 @@ def study_knockoffs(n: int, seeds: range, statistic: str, hard: bool) -> dict[fl
 
 
 # --- tables --------------------------------------------------------------------------------------------------
-
-
-def markdown(head: list[str], rows: list[list[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def table_of_models(sizes: list[int], seeds: range, with_r: bool) -> str:

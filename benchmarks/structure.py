@@ -22,7 +22,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import bregpath
-from benchmarks.selection_study import Record, markdown
+from benchmarks.report import markdown
+from benchmarks.selection_study import Record
 from bregpath.structures import fused, grid, trend
 from bregpath.structures.projection import Projection
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.selection_study import markdown
+from benchmarks.report import markdown
 from bregpath import datasets
 from bregpath.theory import Diagnosis, diagnose
 

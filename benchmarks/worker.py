@@ -1,7 +1,8 @@
 """A process that holds one problem and one system, and fits when told: ``python -m benchmarks.worker PEER FOLDER``.
 
-It answers each line ``fit K`` or ``cv K`` on standard input with one line of JSON: seconds a call (mean of K), and what
-the path looks like at its end. Loading, a first small fit (compilation) and the description are not timed.
+It answers each line ``JOB K`` on standard input with one line of JSON: seconds a call (mean of K), and what the path
+looks like at its end. Jobs: ``fit`` (a whole path), ``cv`` (cross-validation and the model) and, after it, ``chosen``
+(a path to the chosen model). Loading, a first small fit (compilation) and the description are not timed.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ def warm_up(peer: Any, data: Data) -> None:
     else:
         small = np.asfortranarray(np.random.default_rng(0).standard_normal((rows, columns)))
     y = np.arange(rows) % 2 + 0.0
-    peer.fit(replace(data, X=small, y=y if data.loss == "logistic" else y - y.mean(), points=5))
+    first = getattr(peer, "fit", None) or peer.cross_validate
+    first(replace(data, X=small, y=y if data.loss == "logistic" else y - y.mean(), points=5))
 
 
 def package_version(name: str) -> str:
@@ -54,21 +56,23 @@ def package_version(name: str) -> str:
         return str(getattr(import_module(name), "__version__", "unknown"))
 
 
+JOBS = {"fit": "fit", "cv": "cross_validate", "chosen": "fit_to"}
+
+
 def _serve(peer: Any, data: Data, answers: Any) -> None:
-    jobs = {"fit": peer.fit, "cv": getattr(peer, "cross_validate", None)}
+    grid: Any = None  # of the last cross-validation, up to the model it chose
     for line in sys.stdin:
         word, *count = line.split()
         if word == "quit":
             return
-        repeats, job = int(count[0]), jobs[word]
-        if job is None:
-            print(json.dumps({"error": "no cross-validation"}), file=answers, flush=True)
-            continue
+        repeats, job = int(count[0]), getattr(peer, JOBS[word])
+        arguments = (data, grid) if word == "chosen" else (data,)
         begun = time.perf_counter()
         for _ in range(repeats):
-            result = job(data)
+            result = job(*arguments)
         seconds = (time.perf_counter() - begun) / repeats
-        point = peer.end(data, result) if word == "fit" else result
+        point = result if word == "cv" else peer.end(data, result)
+        grid = point.pop("grid", grid)
         print(json.dumps({"seconds": seconds, **describe(data, point)}), file=answers, flush=True)
 
 
@@ -84,7 +88,9 @@ def main() -> None:
     except Exception as error:
         print(json.dumps({"error": f"{type(error).__name__}: {error}"[:300]}), file=answers, flush=True)
         return
-    print(json.dumps({"ready": True, "version": package_version(PEERS[name].package)}), file=answers, flush=True)
+    jobs = [job for job, function in JOBS.items() if hasattr(peer, function)]
+    hello = {"ready": True, "version": package_version(PEERS[name].package), "jobs": jobs}
+    print(json.dumps(hello), file=answers, flush=True)
     _serve(peer, data, answers)
 
 

@@ -15,8 +15,14 @@ def _problem(data: Any) -> tuple[Any, Any]:
     return X, ad.glm.binomial(data.y) if data.loss == "logistic" else ad.glm.gaussian(data.y)
 
 
-def fit(data: Any) -> Any:
-    return ad.grpnet(*_problem(data), min_ratio=data.ratio, lmda_path_size=data.points, **LIMITS)
+def fit(data: Any, **other: Any) -> Any:
+    window = {"min_ratio": data.ratio, "lmda_path_size": data.points}
+    stop = {"max_active_size": data.dfmax} if data.dfmax else {}
+    return ad.grpnet(*_problem(data), **{**window, **stop, **other}, **LIMITS)
+
+
+def fit_to(data: Any, grid: Any) -> Any:
+    return fit(data, lmda_path=grid)
 
 
 def end(data: Any, result: Any) -> dict[str, Any]:
@@ -29,4 +35,4 @@ def cross_validate(data: Any) -> dict[str, Any]:
     quiet = {"progress_bar": False, "n_threads": 1}
     # cv_grpnet sets its own deviance limits.
     scores = ad.cv_grpnet(X, glm, n_folds=5, seed=0, min_ratio=data.ratio, lmda_path_size=data.points, **quiet)
-    return end(data, scores.fit(X, glm, **quiet))
+    return {**end(data, scores.fit(X, glm, **quiet)), "grid": scores.lmdas[: scores.best_idx + 1]}

@@ -9,12 +9,17 @@ import bregpath
 
 def _arguments(data: Any) -> dict[str, Any]:
     window = {"t_ratio": 1.0 / data.ratio, "n_times": data.points}
-    return {"loss": data.loss, "standardize": data.standardize, **window, **data.options}
+    stop = {"stop": bregpath.StopAtVariables(data.dfmax)} if data.dfmax else {}
+    return {"loss": data.loss, "standardize": data.standardize, **window, **stop, **data.options}
 
 
-def fit(data: Any) -> Any:
-    path = bregpath.trace_path(data.X, data.y, **_arguments(data))
+def fit(data: Any, **other: Any) -> Any:
+    path = bregpath.trace_path(data.X, data.y, **{**_arguments(data), **other})
     return path, path.coef_sparse, path.intercept
+
+
+def fit_to(data: Any, grid: Any) -> Any:
+    return fit(data, t=grid)
 
 
 def end(data: Any, result: Any) -> dict[str, Any]:
@@ -29,4 +34,5 @@ def cross_validate(data: Any) -> dict[str, Any]:
 
     selection = run(data.X, data.y, cv=5, **_arguments(data))
     point = selection.path.at(selection.t_min)
-    return {"points": len(selection.path.t), "intercept": point.intercept, "coef": point.coef}
+    grid = selection.times[selection.times <= selection.t_min]
+    return {"points": len(selection.path.t), "intercept": point.intercept, "coef": point.coef, "grid": grid}

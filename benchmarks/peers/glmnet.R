@@ -1,5 +1,5 @@
-# R glmnet as a worker: reads a problem from binary files, then answers "fit K" and "cv K" with one line of JSON.
-# Only the calls of glmnet() and cv.glmnet() are timed.
+# R glmnet as a worker: reads a problem from binary files, then answers "fit K", "cv K" and, after it, "chosen K" (a
+# path to lambda.min) with one line of JSON. Only the calls of glmnet() and cv.glmnet() are timed.
 suppressPackageStartupMessages(library(glmnet))
 
 script <- sub("^--file=", "", grep("^--file=", commandArgs(), value = TRUE))
@@ -13,11 +13,14 @@ if (meta$sparse == "1") {
   X <- read_bin("x.bin", nnz)
   dim(X) <- c(n, p)
 }
-options <- list(family = family, nlambda = as.integer(meta$points), lambda.min.ratio = as.numeric(meta$ratio),
-                standardize = meta$standardize == "1")
+options <- list(family = family, standardize = meta$standardize == "1")
+window <- list(nlambda = as.integer(meta$points), lambda.min.ratio = as.numeric(meta$ratio))
+if (meta$dfmax != "0") options$dfmax <- as.integer(meta$dfmax)
 
-fit <- function() do.call(glmnet, c(list(x = X, y = y), options))
-cross_validate <- function() do.call(cv.glmnet, c(list(x = X, y = y, nfolds = 5), options))
+grid <- NULL  # of the last cross-validation, down to the lambda it chose
+jobs <- list(fit = function() do.call(glmnet, c(list(x = X, y = y), options, window)),
+             cv = function() do.call(cv.glmnet, c(list(x = X, y = y, nfolds = 5), options, window)),
+             chosen = function() do.call(glmnet, c(list(x = X, y = y, lambda = grid), options)))
 
 # Points, non-zeros and training loss at the end of the window, or at the model that was chosen.
 describe <- function(model) {
@@ -36,7 +39,8 @@ answer <- function(text) {
 
 small <- matrix(sin(seq_len(300)), 30)
 invisible(glmnet(small, rep(0:1, 15), family = family))
-answer(sprintf('"ready": true, "version": "%s", "r": "%s.%s"', packageVersion("glmnet"), R.version$major, R.version$minor))
+answer(sprintf('"ready": true, "version": "%s", "r": "%s.%s", "jobs": [%s]', packageVersion("glmnet"), R.version$major,
+               R.version$minor, paste0('"', names(jobs), '"', collapse = ", ")))
 
 input <- file("stdin")
 open(input)
@@ -44,10 +48,11 @@ set.seed(1)
 while (length(line <- readLines(input, n = 1)) > 0) {
   words <- strsplit(trimws(line), " ")[[1]]
   if (words[1] == "quit") break
-  job <- if (words[1] == "cv") cross_validate else fit
+  job <- jobs[[words[1]]]
   repeats <- as.integer(words[2])
   begun <- proc.time()[["elapsed"]]
   for (k in seq_len(repeats)) model <- job()
   seconds <- (proc.time()[["elapsed"]] - begun) / repeats
+  if (words[1] == "cv") grid <- model$lambda[model$lambda >= model$lambda.min]
   answer(sprintf('"seconds": %.9g, %s', seconds, describe(model)))
 }
