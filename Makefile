@@ -84,20 +84,15 @@ demo: $(VENV)/.deps-demo  ## a real analysis, from data to report
 docs: $(VENV)/.deps-docs  ## the documentation, in docs/_build/html
 	$(VENV)/bin/sphinx-build -W --keep-going -b html docs docs/_build/html
 
-bench: $(VENV)/.deps-bench  ## install the peers where possible, then all benchmarks (BENCH_ARGS="--quick" tries them)
+bench: $(VENV)/.deps-bench  ## install the peers where possible, then measure docs/performance.md (BENCH_ARGS="--quick" tries it)
 	$(VENV)/bin/python -m benchmarks.install
-	$(VENV)/bin/python -m benchmarks.run $(BENCH_ARGS)
-	$(VENV)/bin/python -m benchmarks.memory $(BENCH_ARGS)
-	$(VENV)/bin/python -m benchmarks.accuracy $(BENCH_ARGS)
-	$(VENV)/bin/python -m benchmarks.cv $(BENCH_ARGS)
-	$(VENV)/bin/python -m benchmarks.growth $(BENCH_ARGS)
-	$(VENV)/bin/python -m benchmarks.graphs $(BENCH_ARGS)
-	$(VENV)/bin/python -m benchmarks.inverse_scale_space $(BENCH_ARGS)
-	$(VENV)/bin/python -m benchmarks.structure $(BENCH_ARGS)
+	$(VENV)/bin/python -m benchmarks $(BENCH_ARGS)
 
-study: $(VENV)/.deps-bench  ## nested cross-validation on real data, against other methods: docs/guide/real_data.md
+study: $(VENV)/.deps-bench  ## how good models are: docs/guide/real_data.md, recovery of graphs, signals and images
 	$(VENV)/bin/python -m benchmarks.install
 	$(VENV)/bin/python -m benchmarks.real_data $(BENCH_ARGS)
+	$(VENV)/bin/python -m benchmarks.graphs --parts recovery $(BENCH_ARGS)
+	$(VENV)/bin/python -m benchmarks.structure $(BENCH_ARGS)
 
 sdist: $(VENV)/.tools  ## the source distribution, in dist/
 	$(VENV)/bin/python -m pip install $(PIP_FLAGS) build

@@ -35,8 +35,6 @@ class Case:
 
     def quick(self) -> Case:
         """A small case of the same kind, to try the harness; its times mean nothing."""
-        if self.source:
-            return self
         density = None if self.density is None else max(self.density, 0.05)
         small = {"n": min(self.n, 200), "p": min(self.p, 100), "s": min(self.s, 10), "dfmax": min(self.dfmax, 30)}
         return replace(self, density=density, **small)
@@ -103,7 +101,7 @@ def is_present(case: Case) -> bool:
 
 def make_data(case: Case, loss: str, **settings: Any) -> Data:
     """Simulate or read a case and standardise it: dense columns to mean 0 and variance 1, sparse ones to variance 1."""
-    X, y = _simulate(case, loss) if case.source == "" else _load(case.source)
+    X, y = _simulate(case, loss) if case.source == "" else _load(case)
     scale = standardize_sparse if not isinstance(X, np.ndarray) else standardize_dense
     X = scale(X)
     if loss == "gaussian":
@@ -124,7 +122,17 @@ def _simulate(case: Case, loss: str) -> tuple[Any, np.ndarray]:
     return simulation.X, simulation.X @ simulation.coef + NOISE * noise
 
 
-def _load(source: str) -> tuple[Any, np.ndarray]:
+def _load(case: Case) -> tuple[Any, np.ndarray]:
+    """Real data, or as much of them as the case has room for."""
+    X, y = _read(case.source)
+    if X.shape[0] > case.n or X.shape[1] > case.p:
+        rows = np.linspace(0, X.shape[0] - 1, min(case.n, X.shape[0])).astype(int)
+        X, y = X[rows][:, : case.p], y[rows]
+        X = np.asfortranarray(X) if isinstance(X, np.ndarray) else X.tocsc()
+    return X, y
+
+
+def _read(source: str) -> tuple[Any, np.ndarray]:
     if source == "cancer":
         from sklearn.datasets import load_breast_cancer
 

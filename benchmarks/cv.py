@@ -14,7 +14,7 @@ from benchmarks.cases import CASES, DEFAULT_CASES, is_present, make_data
 from benchmarks.judge import CHOSEN_TARGETS, CV_TARGETS, judge, mark
 from benchmarks.machine import describe_machine, write_json
 from benchmarks.measure import Plan, calibrate, time_jobs
-from benchmarks.peers import PEERS
+from benchmarks.peers import PEERS, asked
 from benchmarks.processes import find_peers
 from benchmarks.report import cell, cell_of_ratio, print_errors, table, yes
 
@@ -54,7 +54,8 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.cv", description=__doc__)
     parser.add_argument("--cases", default=",".join(CV_CASES))
     parser.add_argument("--losses", default="logistic,gaussian")
-    parser.add_argument("--peers", default=",".join(PEERS), help=f"some of {', '.join(PEERS)}")
+    names = ",".join(asked("validates"))
+    parser.add_argument("--peers", default=names, help=f"some of {names}")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--limit", type=float, default=40.0, help="seconds a cross-validation of a peer may take")
     parser.add_argument("--quick", action="store_true")
@@ -67,7 +68,7 @@ def main(argv: list[str] | None = None) -> dict[str, Any]:
     commands, missing = find_peers(args.peers.split(","))
     for name in missing:
         print(f"skipped, not installed: {name}")
-    plan = Plan(repeats=args.repeats, limit=args.limit, slow=5.0, budget=12.0)
+    plan = Plan(repeats=1 if args.quick else args.repeats, limit=args.limit, slow=5.0, budget=12.0)
     record: dict[str, Any] = {"machine": describe_machine(), "quick": args.quick, "skipped": missing, "rows": []}
     for loss in args.losses.split(","):
         for name in args.cases.split(","):

@@ -169,7 +169,7 @@ def parse(argv: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--cases", default=",".join(case.name for case in CASES), help="timed paths")
     parser.add_argument("--repeats", type=int, default=5, help="rounds; the median counts")
     parser.add_argument("--seeds", type=int, default=20, help="simulated models in each study of recovery")
-    parser.add_argument("--limit", type=float, default=300.0, help="seconds a path may take")
+    parser.add_argument("--limit", type=float, default=200.0, help="seconds a path may take")
     parser.add_argument("--slow", type=float, default=20.0, help="seconds beyond which a path is not repeated")
     parser.add_argument("--quick", action="store_true", help="small data, to try the harness")
     parser.add_argument("--out", default="benchmarks/results")
@@ -192,7 +192,7 @@ def previous(folder: str, quick: bool) -> dict[str, Any]:
 def main(argv: list[str] | None = None) -> dict[str, Any]:
     args = parse(argv)
     record = {**previous(args.out, args.quick), "quick": args.quick}
-    plan = Plan(repeats=args.repeats, limit=args.limit, slow=args.slow)
+    plan = Plan(repeats=args.repeats, limit=args.limit, slow=args.slow, budget=40.0)
 
     def keep(part: str, rows: Any) -> None:
         record[part] = {"machine": describe_machine(), "rows": rows}

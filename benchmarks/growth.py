@@ -64,7 +64,7 @@ def main(argv: list[str] | None = None) -> dict[str, Any]:
     parser.add_argument("--losses", default="logistic,gaussian")
     parser.add_argument("--peers", default="bregpath,glmnet")
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--limit", type=float, default=120.0, help="seconds a fit may take")
+    parser.add_argument("--limit", type=float, default=60.0, help="seconds a fit of a peer may take")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--out", default="benchmarks/results")
     args = parser.parse_args(argv)

@@ -15,7 +15,7 @@ from typing import Any
 from benchmarks.peers import OURS, PEERS
 
 ROOT = Path(__file__).resolve().parents[1]
-START_LIMIT = 300.0  # loading data and compiling, seconds
+START_LIMIT = 120.0  # loading data and compiling, seconds
 
 
 def peers_python() -> str | None:

@@ -9,7 +9,7 @@ from benchmarks.cases import CASES, DEFAULT_CASES, is_present, make_data
 from benchmarks.judge import PATH_TARGETS, judge, mark
 from benchmarks.machine import describe_machine, write_json
 from benchmarks.measure import Plan, calibrate, side_by_side
-from benchmarks.peers import OURS, PEERS
+from benchmarks.peers import OURS, PEERS, asked
 from benchmarks.processes import find_peers
 from benchmarks.report import LIBRA_TO_GLMNET, draw_times, print_notes, print_times
 
@@ -49,7 +49,7 @@ def parse(argv: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--cases", default=",".join(DEFAULT_CASES), help=f"some of {', '.join(CASES)}")
     parser.add_argument("--losses", default="logistic,gaussian")
     parser.add_argument("--repeats", type=int, default=5, help="rounds; the median counts")
-    parser.add_argument("--peers", default=",".join(PEERS), help=f"some of {', '.join(PEERS)}")
+    parser.add_argument("--peers", default=",".join(asked("applies")), help=f"some of {', '.join(PEERS)}")
     parser.add_argument("--limit", type=float, default=Plan.limit, help="seconds a fit of a peer may take")
     parser.add_argument("--slow", type=float, default=Plan.slow, help="seconds beyond which a fit is not repeated")
     parser.add_argument("--quick", action="store_true", help="small data, to try the harness")
@@ -70,7 +70,7 @@ def main(argv: list[str] | None = None) -> dict[str, Any]:
     commands, missing = find_peers(args.peers)
     for name in missing:
         print(f"skipped, not installed: {name}")
-    plan = Plan(repeats=args.repeats, limit=args.limit, slow=args.slow)
+    plan = Plan(repeats=1 if args.quick else args.repeats, limit=args.limit, slow=args.slow)
     record: dict[str, Any] = {"machine": describe_machine(), "plan": vars(plan), "quick": args.quick, "rows": []}
     record["skipped"] = missing
     for loss in args.losses:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from celer import LassoCV
 from celer.homotopy import celer_path
 
 
@@ -20,9 +19,3 @@ def fit(data: Any) -> Any:
 def end(data: Any, result: Any) -> dict[str, Any]:
     coefs = result[1]
     return {"points": coefs.shape[1], "intercept": 0.0, "coef": coefs[:, -1]}
-
-
-def cross_validate(data: Any) -> dict[str, Any]:
-    """Squared loss: it has no other."""
-    model = LassoCV(eps=data.ratio, n_alphas=data.points, cv=5, n_jobs=1).fit(data.X, data.y)
-    return {"points": data.points, "intercept": float(model.intercept_), "coef": model.coef_}
