@@ -68,7 +68,7 @@ def main(argv: list[str] | None = None) -> dict[str, Any]:
     commands, missing = find_peers(args.peers.split(","))
     for name in missing:
         print(f"skipped, not installed: {name}")
-    plan = Plan(repeats=1 if args.quick else args.repeats, limit=args.limit, slow=5.0, budget=12.0)
+    plan = Plan(repeats=1 if args.quick else args.repeats, limit=args.limit, slow=5.0, budget=8.0)
     record: dict[str, Any] = {"machine": describe_machine(), "quick": args.quick, "skipped": missing, "rows": []}
     for loss in args.losses.split(","):
         for name in args.cases.split(","):

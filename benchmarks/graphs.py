@@ -169,7 +169,7 @@ def parse(argv: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--cases", default=",".join(case.name for case in CASES), help="timed paths")
     parser.add_argument("--repeats", type=int, default=5, help="rounds; the median counts")
     parser.add_argument("--seeds", type=int, default=20, help="simulated models in each study of recovery")
-    parser.add_argument("--limit", type=float, default=200.0, help="seconds a path may take")
+    parser.add_argument("--limit", type=float, default=160.0, help="seconds a path may take")
     parser.add_argument("--slow", type=float, default=20.0, help="seconds beyond which a path is not repeated")
     parser.add_argument("--quick", action="store_true", help="small data, to try the harness")
     parser.add_argument("--out", default="benchmarks/results")

@@ -71,7 +71,7 @@ def main(argv: list[str] | None = None) -> dict[str, Any]:
     commands, missing = find_peers(list(dict.fromkeys([OURS, *args.peers.split(",")])))
     for name in missing:
         print(f"skipped, not installed: {name}")
-    plan = Plan(repeats=args.repeats, limit=args.limit)
+    plan = Plan(repeats=args.repeats, limit=args.limit, budget=8.0)
     print("columns: value, loss, seconds of " + ", ".join(commands) + ", steps and column products of bregpath")
     record: dict[str, Any] = {"machine": describe_machine(), "quick": args.quick, "series": {}}
     for variable in args.variables.split(","):

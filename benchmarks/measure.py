@@ -25,7 +25,7 @@ class Plan:
     limit: float = 20.0  # seconds a fit of a peer may take ...
     own_limit: float = 150.0  # ... and one of bregpath, without which a row says nothing
     slow: float = 8.0  # a fit that takes longer is not repeated
-    budget: float = 20.0  # seconds of all rounds; a round is begun only if it will end within them
+    budget: float = 15.0  # seconds of all rounds; a round is begun only if it will end within them
     round_seconds: float = 0.2  # short fits are repeated within a round until it lasts about this long
 
     def limit_of(self, name: str) -> float:
