@@ -37,6 +37,20 @@ def test_side_by_side(tmp_path: Path) -> None:
     assert "best/ours" in printed
 
 
+def test_cross_validation(tmp_path: Path) -> None:
+    words = ("--cases", "tiny", "--losses", "gaussian", "--peers", "bregpath,sklearn", "--repeats", "1")
+    printed = _run("cv", *words, "--out", str(tmp_path))
+    (row,) = json.loads((tmp_path / "cv.json").read_text())["rows"]
+    ours, peer = (row["cv"]["systems"][name] for name in ("bregpath", "sklearn"))
+    assert row["cv"]["ratio"] == pytest.approx(peer["seconds"] / ours["seconds"])
+    assert peer["loss"] < 0.1
+    # The path that ends at the chosen model ends at the same model, and only a system that can be asked for it has one.
+    (end,) = row["chosen"]["systems"].values()
+    assert end["nnz"] == ours["nnz"] and end["loss"] == pytest.approx(ours["loss"], rel=0.01)
+    assert end["points"] < 100
+    assert "chosen" in printed
+
+
 def test_accuracy(tmp_path: Path) -> None:
     _run("accuracy", "--cases", "tiny", "--losses", "logistic", "--plain", "tiny", "--out", str(tmp_path))
     (row,) = json.loads((tmp_path / "accuracy.json").read_text())["rows"]

@@ -19,7 +19,10 @@ if (meta$dfmax != "0") options$dfmax <- as.integer(meta$dfmax)
 
 grid <- NULL  # of the last cross-validation, down to the lambda it chose
 jobs <- list(fit = function() do.call(glmnet, c(list(x = X, y = y), options, window)),
-             cv = function() do.call(cv.glmnet, c(list(x = X, y = y, nfolds = 5), options, window)),
+             cv = function() {
+               set.seed(1)  # the same folds in each round
+               do.call(cv.glmnet, c(list(x = X, y = y, nfolds = 5), options, window))
+             },
              chosen = function() do.call(glmnet, c(list(x = X, y = y, lambda = grid), options)))
 
 # Points, non-zeros and training loss at the end of the window, or at the model that was chosen.
@@ -44,7 +47,6 @@ answer(sprintf('"ready": true, "version": "%s", "r": "%s.%s", "jobs": [%s]', pac
 
 input <- file("stdin")
 open(input)
-set.seed(1)
 while (length(line <- readLines(input, n = 1)) > 0) {
   words <- strsplit(trimws(line), " ")[[1]]
   if (words[1] == "quit") break
