@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
+#include <span>
 #include <vector>
 
 #include "arguments.hpp"
 #include "compact_gram.hpp"
+#include "exponential_border.hpp"
 #include "lookout.hpp"
 #include "modes.hpp"
 #include "vectors.hpp"
@@ -18,25 +21,11 @@ using namespace bregpath;
 const Kernels* kernels = nullptr;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-struct Settings {
-    double kappa, tol, mode_share, knot_share, negligible, breakdown, tie, least_trial, after_event, after_none, least_step,
-        least_scale, rounding;
-    Size max_modes, max_inner, max_root;
-
-    explicit Settings(const Named& set)
-        : kappa(set.get<double>("kappa")), tol(set.get<double>("tol")), mode_share(set.get<double>("MODE_SHARE")),
-          knot_share(set.get<double>("KNOT_SHARE")), negligible(set.get<double>("NEGLIGIBLE")), breakdown(set.get<double>("BREAKDOWN")), tie(set.get<double>("TIE")),
-          least_trial(set.get<double>("LEAST_TRIAL")), after_event(set.get<double>("AFTER_EVENT")),
-          after_none(set.get<double>("AFTER_NONE")), least_step(set.get<double>("LEAST_STEP")),
-          least_scale(set.get<double>("LEAST_SCALE")), rounding(set.get<double>("ROUNDING")),
-          max_modes(set.get<Size>("MAX_MODES")), max_inner(set.get<Size>("MAX_INNER")),
-          max_root(set.get<Size>("MAX_ROOT")) {}
-};
-
 class Exponential {
    public:
     Exponential(nb::dict penalty, nb::dict block, nb::dict settings, nb::callable check)
-        : arguments_(nb::make_tuple(penalty, block)), lookout_(std::move(check)), set_(Named("the settings", settings)) {
+        : arguments_(nb::make_tuple(penalty, block)), lookout_(std::move(check)), set_(Named("the settings", settings)),
+          among_movers_(Named("the block", block).length("gram_mean")) {
         const Named limits("the penalty", penalty), gram("the block", block);
         m_ = gram.length("gram_mean"), all_ = m_ + 1;
         mean_ = gram.numbers("gram_mean", {m_});
@@ -51,7 +40,7 @@ class Exponential {
         for (Size j = 0; j < m_; ++j)
             low_[j] = lower[j] < 0 ? -weights[j] : -kInfinity, high_[j] = upper[j] > 0 ? weights[j] : kInfinity;
         high_[m_] = fit_intercept_ ? 0.0 : kInfinity, low_[m_] = -high_[m_];
-        images_.resize(set_.max_modes * all_), both_.resize(2 * all_);
+        both_.resize(2 * m_);
         if (block.contains("make_rows")) make_rows_ = block["make_rows"], has_row_.assign(m_, false), wait_.resize(m_);
     }
 
@@ -60,21 +49,23 @@ class Exponential {
     nb::tuple advance(nb::dict arrays, double h, double until, Size max_knots) {
         const Named to("the block", arrays);
         const Size rows = max_knots + set_.max_inner + 1;
-        double *t = to.array<double>("t", {rows}), *z = to.array<double>("z", {rows, all_});
-        double *slope = to.array<double>("slope", {rows, all_}), *integral = to.array<double>("integral", {rows, all_});
+        const ExponentialKnots knots{all_, to.array<double>("t", {rows}), to.array<double>("value", {rows}),
+                                     to.array<double>("z", {rows, all_}), to.array<double>("slope", {rows, all_}),
+                                     to.array<double>("integral", {rows, all_})};
         double* trial = to.array<double>("h", {rows});
         int64_t *cuts = to.array<int64_t>("cuts", {rows}), *modes = to.array<int64_t>("modes", {rows});
         const char* trouble = "";
         Size steps = 0, last = 0;
         nb::gil_scoped_release nogil;
         try {
-            while (t[last] < until && last < max_knots) {
-                load(z + last * all_, slope + last * all_, integral + last * all_);
+            while (knots.t[last] < until && last < max_knots) {
+                const ExponentialKnots start = knots.from(last);
+                load(start);
                 require_rows();
-                const double length = decompose(round_down(std::max(h, set_.least_trial * t[last])));
+                gather_moments();
+                const double length = decompose(round_down(std::max(h, set_.least_trial * *start.t)));
                 set_knots(length);
-                const Size next = last + 1;
-                const Size count = walk(t[last], t + next, z + next * all_, slope + next * all_, integral + next * all_);
+                const Size count = walk(start);
                 h = (is_event_ ? set_.after_event : set_.after_none) * knots_[count - 1];
                 last += count;
                 cuts[steps] = last, trial[steps] = h, modes[steps] = k();
@@ -95,9 +86,9 @@ class Exponential {
     // --- the start of a step
 
     // Coordinates that are about on a threshold are put there; which move, and between which values each can go.
-    void load(const double* z, const double* slope, const double* integral) {
-        std::copy_n(z, all_, z_.begin()), std::copy_n(slope, all_, slope_.begin());
-        std::copy_n(integral, all_, integral_.begin());
+    void load(const ExponentialKnots& at) {
+        std::copy_n(at.z, all_, z_.begin()), std::copy_n(at.slope, all_, slope_.begin());
+        std::copy_n(at.integral, all_, integral_.begin()), value_ = *at.value;
         for (auto* x : {&z_, &slope_}) (*x)[m_] = set_.kappa * (*x)[m_] / set_.kappa;  // as another block would find it
         movers_.clear(), rows_.clear();
         double largest = 0;
@@ -131,11 +122,22 @@ class Exponential {
         make_rows_(nb::ndarray<nb::numpy, const double, nb::ndim<1>>(wait_.data(), {size_t(m_)}, nb::handle()));
     }
 
+    // Of the columns that move, and did before, from the large matrix into a small one.
+    void gather_moments() {
+        const std::span<const Size> columns(movers_.data(), rows_.size());
+        const std::vector<int32_t>& used = among_movers_.used();
+        const Size old = Size(used.size());
+        among_movers_.add(columns);
+        for (Size i = old; i < Size(used.size()); ++i)
+            for (Size j = 0; j <= i; ++j) among_movers_.set(i, j, matrix_[used[i] * stride_ + used[j]]);
+        among_movers_.choose(columns);
+    }
+
     // Lanczos' method: modes with which coefficients err by little up to some length, which is returned.
     double decompose(double length) {
         const Size a = Size(movers_.size());
-        basis_.resize(set_.max_modes * a), rest_.resize(a);
-        diagonal_.clear(), off_.clear(), rates_.clear(), basis_columns_.clear(), image_columns_.clear();
+        basis_.resize(set_.max_modes * a), rest_.resize(a), on_movers_.resize(3 * a);
+        diagonal_.clear(), off_.clear(), rates_.clear(), basis_columns_.clear();
         for (Size i = 0; i < a; ++i) rest_[i] = slope_[movers_[i]];
         const double size = norm(rest_);
         if (size == 0) return length;
@@ -144,10 +146,10 @@ class Exponential {
             const Size k = Size(diagonal_.size());
             for (Size i = 0; i < a; ++i) basis_[k * a + i] = rest_[i] / left;
             if (k > 0) off_.push_back(left);
-            multiply_by_hessian(&basis_[k * a], &images_[k * all_]);
-            for (Size i = 0; i < a; ++i) rest_[i] = images_[k * all_ + movers_[i]];
+            multiply_by_hessian(&basis_[k * a]);
             diagonal_.push_back(dot(&basis_[k * a], rest_.data(), a));
-            for (int round = 0; round < 2; ++round) orthogonalise(k + 1);
+            basis_columns_.push_back({&basis_[k * a]});
+            for (int round = 0; round < 2; ++round) orthogonalise();
             left = norm(rest_);
             enough = is_enough(left, size, length);
         }
@@ -155,60 +157,64 @@ class Exponential {
         return length;
     }
 
-    void multiply_by_hessian(const double* v, double* out) {
-        lookout_(double(m_) * double(rows_.size()));
-        multiply(kernels, rows_, m_, 1, v, out);
+    // The Hessian of the coordinates that move times a direction, into rest_.
+    void multiply_by_hessian(const double* v) {
+        lookout_(double(rows_.size()) * double(rows_.size()));
+        const std::vector<double>& product = among_movers_.product(kernels, v);
+        const double u = mean_along(v);
+        for (size_t i = 0; i < rows_.size(); ++i)
+            rest_[i] = product[among_movers_.position(movers_[i])] + u * mean_[movers_[i]];
+        if (fit_intercept_) rest_.back() = u;
+    }
+
+    // By how much a direction moves the mean of the predictor.
+    double mean_along(const double* v) const {
         double u = fit_intercept_ ? v[rows_.size()] : 0.0;
         for (size_t i = 0; i < rows_.size(); ++i) u += mean_[movers_[i]] * v[i];
-        for (Size j = 0; j < m_; ++j) out[j] += u * mean_[j];
-        out[m_] = fit_intercept_ ? u : 0.0;
+        return u;
     }
 
     // All at once, as the reference does: the second time for what rounding left.
-    void orthogonalise(Size k) {
-        const Size a = Size(rest_.size());
+    void orthogonalise() {
+        const Size a = Size(rest_.size()), k = Size(basis_columns_.size());
+        const double* rest = rest_.data();
         shares_.resize(k);
-        for (Size c = 0; c < k; ++c) shares_[c] = dot(&basis_[c * a], rest_.data(), a);
-        for (Size c = 0; c < k; ++c) add(-shares_[c], &basis_[c * a], rest_.data(), a);
+        kernels->dots({a, k, basis_columns_.data(), true}, &rest, 1, shares_.data());
+        multiply(kernels, basis_columns_, a, 1, shares_.data(), on_movers_.data());
+        for (Size i = 0; i < a; ++i) rest_[i] -= on_movers_[i];
     }
 
-    // Whether the modes so far will do; where no more are allowed the length is shortened until they do.
+    // Whether the modes so far will do; where no more are allowed the length is shortened until they do. Modes are dearer than
+    // products with small matrices: they are found only where a bound does not tell that they are too few.
     bool is_enough(double left, double size, double& length) {
         const Size k = Size(diagonal_.size());
+        const double allowed = set_.mode_share * allowed_, scale = set_.kappa * set_.kappa * left * size;
+        const double most = std::accumulate(diagonal_.begin(), diagonal_.end(), 0.0);  // no curvature is larger than their sum
+        const bool is_last = k == Size(movers_.size()) || k == set_.max_modes || left <= set_.breakdown * most;
+        if (!is_last && scale * least_corner(diagonal_, off_, set_.kappa, length) > allowed) return false;
         rates_ = diagonal_, spare_ = off_;
-        std::vector<double>& ends = shares_;  // the first and the last row of the eigenvectors
-        ends.assign(2 * k, 0.0), ends[0] = ends[2 * k - 1] = 1.0;
-        diagonalise(rates_, spare_, ends.data(), 2);
+        spare_.resize(k), mix_.resize(k * k);
+        kernels->diagonalise(k, rates_.data(), spare_.data(), mix_.data());
         const double largest = *std::max_element(rates_.begin(), rates_.end());
         for (double& rate : rates_) rate = set_.kappa * std::max(rate, 0.0);
         if (k == Size(movers_.size()) || left <= set_.breakdown * largest) {
             std::fill(rest_.begin(), rest_.end(), 0.0);
             return true;
         }
-        const double allowed = set_.mode_share * allowed_;
         const auto error = [&] {
-            double sum = 0;
-            for (Size i = 0; i < k; ++i) sum += ends[i] * ends[k + i] * Decay(rates_[i], length).past;
-            return std::abs(set_.kappa * set_.kappa * left * size * sum);
+            double corner = 0;
+            for (Size i = 0; i < k; ++i) corner += mix_[i * k] * mix_[i * k + k - 1] * Decay(rates_[i], length).past;
+            return std::abs(scale * corner);
         };
         while (k == set_.max_modes && error() > allowed) length *= 0.5;
         return error() <= allowed;
     }
 
-    // mix_[c * k + i]: share of the basis vector c in mode i.
+    // From eigenvectors to mix_[i * k + c]: the share of the basis vector c in mode i.
     void mix_modes(double size) {
-        const Size k = Size(diagonal_.size());
-        mix_.assign(k * k, 0.0);
-        for (Size i = 0; i < k; ++i) mix_[i * k + i] = 1.0;
-        rates_ = diagonal_, spare_ = off_;
-        diagonalise(rates_, spare_, mix_.data(), k);
-        for (double& rate : rates_) rate = set_.kappa * std::max(rate, 0.0);
-        const std::vector<double> first(mix_.begin(), mix_.begin() + k);
-        for (Size c = 0; c < k; ++c)
-            for (Size i = 0; i < k; ++i) mix_[c * k + i] *= size * first[i];
-        for (Size c = 0; c < k; ++c) {
-            image_columns_.push_back({&images_[c * all_]});
-            basis_columns_.push_back({&basis_[c * Size(movers_.size())]});
+        for (Size i = 0; i < k(); ++i) {
+            const double first = size * mix_[i * k()];
+            for (Size c = 0; c < k(); ++c) mix_[i * k() + c] *= first;
         }
     }
 
@@ -218,11 +224,8 @@ class Exponential {
         std::vector<double>& bend = spare_;
         bend.assign(k(), 0.0);
         const Size a = Size(movers_.size());
-        on_movers_.resize(3 * a);
         for (Size i = 0; i < k(); ++i) {
-            shares_.resize(k());
-            for (Size c = 0; c < k(); ++c) shares_[c] = mix_[c * k() + i];
-            multiply(kernels, basis_columns_, a, 1, shares_.data(), on_movers_.data());
+            multiply(kernels, basis_columns_, a, 1, &mix_[i * k()], on_movers_.data());
             double largest = 0;
             for (Size j = 0; j < a; ++j) largest = std::max(largest, std::abs(on_movers_[j]));
             const double speed = set_.kappa * largest;
@@ -239,24 +242,25 @@ class Exponential {
     // --- its knots
 
     // From knot to knot, up to the first event; how many there are.
-    Size walk(double t, double* times, double* z, double* slope, double* integral) {
+    Size walk(const ExponentialKnots& start) {
         is_event_ = false;
         Size count = 0;
         for (; count < Size(knots_.size()) && !is_event_; ++count) {
-            const Size at = count * all_;
-            place(knots_[count], z + at, slope + at, integral + at);
+            const ExponentialKnots to = start.from(count + 1);
+            place(knots_[count], to);
             const double before = count > 0 ? knots_[count - 1] : 0.0;
             // Beyond at the event of those that are beyond at the knot may be one that has come back by then.
-            for (double tie = 0; is_beyond(z + at, tie); tie = set_.tie, is_event_ = true) {
-                knots_[count] = first_event(before, knots_[count]);
-                place(knots_[count], z + at, slope + at, integral + at);
+            for (double tie = 0; is_beyond(to.z, tie); tie = set_.tie) {
+                const double event = first_event(before, knots_[count]);
+                if (is_event_ && event == knots_[count]) break;  // what is beyond is rounding
+                is_event_ = true;
+                place(knots_[count] = event, to);
             }
             if (is_event_) {
-                if (knots_[count] < set_.least_step * t)
-                    place(knots_[count] = set_.least_step * t, z + at, slope + at, integral + at);
-                for (Size j = 0; j < all_; ++j) z[at + j] = std::min(std::max(z[at + j], lowest_[j]), highest_[j]);
+                if (const double least = set_.least_step * *start.t; knots_[count] < least) place(knots_[count] = least, to);
+                for (Size j = 0; j < all_; ++j) to.z[j] = std::min(std::max(to.z[j], lowest_[j]), highest_[j]);
             }
-            times[count] = t + knots_[count];
+            *to.t = *start.t + knots_[count];
         }
         return count;
     }
@@ -269,63 +273,69 @@ class Exponential {
         return !crossing_.empty();
     }
 
-    // All coordinates, slopes and integrals at a time after the start of the step.
-    void place(double tau, double* z, double* slope, double* integral) {
+    // All coordinates, slopes and integrals, and the loss, at a time after the start of the step.
+    void place(double tau, const ExponentialKnots& to) {
         const Size a = Size(movers_.size());
         in_basis_.assign(3 * k(), 0.0);  // the change of coefficients, its integral, and their slopes
         for (Size i = 0; i < k(); ++i) {
             const Decay decay(rates_[i], tau);
-            const double left = std::exp(-rates_[i] * tau);
             for (Size c = 0; c < k(); ++c) {
-                in_basis_[c] += set_.kappa * decay.change * mix_[c * k() + i];
-                in_basis_[k() + c] += set_.kappa * decay.past * mix_[c * k() + i];
-                in_basis_[2 * k() + c] += left * mix_[c * k() + i];
+                in_basis_[c] += set_.kappa * decay.change * mix_[i * k() + c];
+                in_basis_[k() + c] += set_.kappa * decay.past * mix_[i * k() + c];
+                in_basis_[2 * k() + c] += decay.left * mix_[i * k() + c];
             }
         }
-        multiply(kernels, image_columns_, all_, 2, in_basis_.data(), both_.data());
         multiply(kernels, basis_columns_, a, 3, in_basis_.data(), on_movers_.data());
-        for (Size j = 0; j < all_; ++j) {
-            slope[j] = slope_[j] - both_[j];
-            z[j] = z_[j] + tau * slope_[j] - both_[all_ + j];
-            integral[j] = integral_[j];
+        follow_all();
+        const double u = mean_along(on_movers_.data()), past = mean_along(on_movers_.data() + a);
+        for (Size j = 0; j < m_; ++j) {
+            to.slope[j] = slope_[j] - (both_[j] + u * mean_[j]);
+            to.z[j] = z_[j] + tau * slope_[j] - (both_[m_ + j] + past * mean_[j]);
         }
+        to.slope[m_] = slope_[m_], to.z[m_] = z_[m_] + tau * slope_[m_];
+        std::copy_n(integral_.begin(), all_, to.integral);
+        *to.value = value_;
         for (Size i = 0; i < a; ++i) {
             const Size j = movers_[i];
-            z[j] = z_[j] + on_movers_[i] / set_.kappa;
-            if (k() > 0) slope[j] = on_movers_[2 * a + i] - in_basis_[k() - 1] * rest_[i];
-            integral[j] += tau * beta_[j] + on_movers_[a + i];
+            to.z[j] = z_[j] + on_movers_[i] / set_.kappa;
+            if (k() > 0) to.slope[j] = on_movers_[2 * a + i] - in_basis_[k() - 1] * rest_[i];
+            to.integral[j] += tau * beta_[j] + on_movers_[a + i];
+            *to.value -= 0.5 * on_movers_[i] * (slope_[j] + to.slope[j]);
         }
+    }
+
+    // The Gram matrix of all columns times the change of coefficients, and times its integral.
+    void follow_all() {
+        const Size a = Size(movers_.size()), columns = Size(rows_.size());
+        lookout_(2 * double(m_) * double(columns));
+        sums_.resize(2 * columns);
+        for (Size l = 0; l < 2; ++l) std::copy_n(&on_movers_[l * a], columns, &sums_[l * columns]);
+        multiply(kernels, rows_, m_, 2, sums_.data(), both_.data());
     }
 
     // When the first of the crossing coordinates gets beyond its bounds.
     double first_event(double low, double high) {
         follow_crossing();
-        double at_low = std::min(beyond(low), 0.0), at_high = beyond(high);
-        int side = 0;
-        for (Size round = 0; round < set_.max_root; ++round) {
-            double tau = high - at_high * (high - low) / (at_high - at_low);
-            if (!(low < tau && tau < high)) tau = 0.5 * (low + high);
-            const double at = beyond(tau);
-            if (at >= 0) {
-                high = tau, at_high = at, at_low *= side > 0 ? 0.5 : 1.0, side = 1;
-            } else {
-                low = tau, at_low = at, at_high *= side < 0 ? 0.5 : 1.0, side = -1;
-            }
-            if (at == 0 || high - low <= set_.rounding * high) break;
-        }
-        return high;
+        return first_crossing([&](double tau) { return beyond(tau); }, low, high, set_.max_root, set_.rounding);
     }
 
     // The sums of exponentials of the crossing coordinates alone: of changes where they move, of integrals where not.
     void follow_crossing() {
+        const Size a = Size(movers_.size());
         sums_.assign(crossing_.size() * k(), 0.0);
         for (size_t q = 0; q < crossing_.size(); ++q) {
-            const auto found = std::lower_bound(movers_.begin(), movers_.end(), crossing_[q]);
-            const bool moves = found != movers_.end() && *found == crossing_[q];
-            const double* from = moves ? &basis_[found - movers_.begin()] : &images_[crossing_[q]];
-            const Size stride = moves ? Size(movers_.size()) : all_;
-            for (Size c = 0; c < k(); ++c)
-                for (Size i = 0; i < k(); ++i) sums_[q * k() + i] += from[c * stride] * mix_[c * k() + i];
+            const Size j = crossing_[q];
+            const auto found = std::lower_bound(movers_.begin(), movers_.end(), j);
+            const bool moves = found != movers_.end() && *found == j;
+            if (!moves) {  // its column of the Hessian: of the Gram matrix there may be no other rows than those that moved
+                spare_.assign(a, mean_[j]);
+                for (size_t i = 0; i < rows_.size(); ++i) spare_[i] = rows_[i].values[j] + mean_[j] * mean_[movers_[i]];
+            }
+            for (Size c = 0; c < k(); ++c) {
+                const double* v = &basis_[c * a];
+                const double share = moves ? v[found - movers_.begin()] : dot(spare_.data(), v, a);
+                for (Size i = 0; i < k(); ++i) sums_[q * k() + i] += share * mix_[i * k() + c];
+            }
         }
     }
 
@@ -351,20 +361,21 @@ class Exponential {
     std::vector<bool> has_row_;
     std::vector<double> wait_;
     Lookout lookout_;
-    Settings set_;
+    ExponentialSettings set_;
     Size m_ = 0, all_ = 0, stride_ = 0;
     const double *matrix_ = nullptr, *mean_ = nullptr;
     bool fit_intercept_ = true, is_event_ = false;
     std::vector<double> low_, high_;  // between which values a coordinate has no coefficient
     // At the start of a step.
-    double allowed_ = 0;
+    double allowed_ = 0, value_ = 0;
     std::vector<double> z_, slope_, beta_, integral_;
     std::vector<double> lowest_, highest_;  // between which values a coordinate goes
     std::vector<Size> movers_, crossing_;
     std::vector<Column> rows_;  // of the Gram matrix
+    CompactGram among_movers_;
     // Its modes.
-    std::vector<double> basis_, images_, diagonal_, off_, rates_, mix_;
-    std::vector<Column> basis_columns_, image_columns_;
+    std::vector<double> basis_, diagonal_, off_, rates_, mix_;
+    std::vector<Column> basis_columns_;
     std::vector<double> knots_, sums_;
     std::vector<double> rest_, shares_, spare_, in_basis_, decays_, both_, on_movers_;
 };

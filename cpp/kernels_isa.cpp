@@ -6,6 +6,7 @@
 #include "kernels.hpp"
 #include "row_losses.hpp"
 #include "state_kernels.hpp"
+#include "tridiagonal.hpp"
 
 #ifndef BREGPATH_ISA
 #define BREGPATH_ISA base
@@ -51,11 +52,33 @@ void add_dense_columns(const Column* x, Size k, Size i0, Size m, const double* b
             eta[i] += ((b0 * x0[i] + b1 * x1[i]) + (b2 * x2[i] + b3 * x3[i])) +
                       ((b4 * x4[i] + b5 * x5[i]) + (b6 * x6[i] + b7 * x7[i]));
     }
+    for (; c + 4 <= k; c += 4) {
+        const double *x0 = x[c].values + i0, *x1 = x[c + 1].values + i0, *x2 = x[c + 2].values + i0, *x3 = x[c + 3].values + i0;
+        const double b0 = beta[c], b1 = beta[c + 1], b2 = beta[c + 2], b3 = beta[c + 3];
+#pragma omp simd
+        for (Size i = 0; i < m; ++i) eta[i] += (b0 * x0[i] + b1 * x1[i]) + (b2 * x2[i] + b3 * x3[i]);
+    }
     for (; c < k; ++c) {
         const double *x0 = x[c].values + i0, b0 = beta[c];
 #pragma omp simd
         for (Size i = 0; i < m; ++i) eta[i] += b0 * x0[i];
     }
+}
+
+// The same for two sets of coefficients at once: the columns are read once.
+void add_dense_columns2(const Column* x, Size k, Size i0, Size m, const double* a, const double* b, double* u, double* v) {
+    Size c = 0;
+    for (; c + 4 <= k; c += 4) {
+        const double *x0 = x[c].values + i0, *x1 = x[c + 1].values + i0, *x2 = x[c + 2].values + i0, *x3 = x[c + 3].values + i0;
+        const double a0 = a[c], a1 = a[c + 1], a2 = a[c + 2], a3 = a[c + 3], b0 = b[c], b1 = b[c + 1], b2 = b[c + 2], b3 = b[c + 3];
+#pragma omp simd
+        for (Size i = 0; i < m; ++i) {
+            u[i] += (a0 * x0[i] + a1 * x1[i]) + (a2 * x2[i] + a3 * x3[i]);
+            v[i] += (b0 * x0[i] + b1 * x1[i]) + (b2 * x2[i] + b3 * x3[i]);
+        }
+    }
+    add_dense_columns(x + c, k - c, i0, m, a + c, u);
+    add_dense_columns(x + c, k - c, i0, m, b + c, v);
 }
 
 void add_dense_dots(const Column* x, Size k, Size i0, Size m, const double* r, double* g) {
@@ -71,6 +94,13 @@ void add_dense_dots(const Column* x, Size k, Size i0, Size m, const double* r, d
         }
         g[c] += s0, g[c + 1] += s1, g[c + 2] += s2, g[c + 3] += s3;
         g[c + 4] += s4, g[c + 5] += s5, g[c + 6] += s6, g[c + 7] += s7;
+    }
+    for (; c + 4 <= k; c += 4) {
+        const double *x0 = x[c].values + i0, *x1 = x[c + 1].values + i0, *x2 = x[c + 2].values + i0, *x3 = x[c + 3].values + i0;
+        double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+#pragma omp simd reduction(+ : s0, s1, s2, s3)
+        for (Size i = 0; i < m; ++i) s0 += x0[i] * r[i], s1 += x1[i] * r[i], s2 += x2[i] * r[i], s3 += x3[i] * r[i];
+        g[c] += s0, g[c + 1] += s1, g[c + 2] += s2, g[c + 3] += s3;
     }
     for (; c < k; ++c) {
         const double* x0 = x[c].values + i0;
@@ -167,14 +197,16 @@ void add_sparse_dots(const Columns& x, const double* r, double* g) {
     }
 }
 
-void clear(double* x, Size size) {
-    if (size > 0) std::memset(x, 0, sizeof(double) * size);  // without columns there may be no array
-}
-
 // --- products with columns of either kind, on rows i .. i + m; arrays begin at row 0 ---------------------------
 
 void add_columns(const Columns& x, Size q, Size i, Size m, const double* beta, double* eta) {
-    for (Size l = 0; l < q; ++l) {
+    Size l = 0;
+    for (; x.is_dense && l + 2 <= q; l += 2) {
+        const double* b = beta + l * x.k;
+        double* e = eta + l * x.n + i;
+        add_dense_columns2(x.at, x.k, i, m, b, b + x.k, e, e + x.n);
+    }
+    for (; l < q; ++l) {
         if (x.is_dense)
             add_dense_columns(x.at, x.k, i, m, beta + l * x.k, eta + l * x.n + i);
         else
@@ -290,6 +322,7 @@ extern "C" const bregpath::Kernels* BREGPATH_NAME(bregpath_kernels)() {
         .share_states = share_states,
         .curve_states = curve_states,
         .combine = combine,
+        .diagonalise = diagonalise,
     };
     return &table;
 }

@@ -3,60 +3,20 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <numeric>
 #include <vector>
 
 #include "kernels.hpp"
 
 namespace bregpath {
 
-// Without the care for numbers whose squares overflow or vanish, which curvatures are not: std::hypot is slow.
-inline double hypotenuse(double x, double y) { return std::sqrt(x * x + y * y); }
-
-// Eigenvalues of a symmetric tridiagonal matrix into its `diagonal`, by implicit QL steps; `off` is lost. `axes` has rows of
-// an orthogonal matrix, one after the other, and becomes their products with the eigenvectors.
-inline void diagonalise(std::vector<double>& diagonal, std::vector<double>& off, double* axes, Size rows) {
-    const Size k = Size(diagonal.size());
-    off.resize(size_t(k));
-    off[k - 1] = 0;
-    for (Size first = 0; first < k; ++first) {
-        while (true) {
-            Size last = first;  // of a part that is cut off from the rest
-            while (last + 1 < k && std::abs(off[last]) > std::numeric_limits<double>::epsilon() *
-                                                             (std::abs(diagonal[last]) + std::abs(diagonal[last + 1])))
-                ++last;
-            if (last == first) break;
-            double g = (diagonal[first + 1] - diagonal[first]) / (2 * off[first]), r = hypotenuse(g, 1.0);
-            g = diagonal[last] - diagonal[first] + off[first] / (g + std::copysign(r, g));  // shifted
-            double s = 1, c = 1, p = 0;
-            Size i = last - 1;
-            for (; i >= first; --i) {
-                const double f = s * off[i], b = c * off[i];
-                off[i + 1] = r = hypotenuse(f, g);
-                if (r == 0) {
-                    diagonal[i + 1] -= p, off[last] = 0;
-                    break;
-                }
-                s = f / r, c = g / r, g = diagonal[i + 1] - p;
-                r = (diagonal[i] - g) * s + 2 * c * b;
-                p = s * r, diagonal[i + 1] = g + p, g = c * r - b;
-                for (Size row = 0; row < rows; ++row) {
-                    double *x = axes + row * k + i, right = x[1];
-                    x[1] = s * x[0] + c * right, x[0] = c * x[0] - s * right;
-                }
-            }
-            if (r == 0 && i >= first) continue;
-            diagonal[first] -= p, off[first] = g, off[last] = 0;
-        }
-    }
-}
-
-// The integral of exp(-rate tau) over its value at rate 0, and that of the integral.
+// What is left of exp(-rate tau), its integral, and that of the integral.
 struct Decay {
-    double change, past;
+    double left, change, past;
 
     Decay(double rate, double tau) {
-        const double x = rate * tau, fall = -std::expm1(-x);
+        const double x = rate * tau, fall = x < kSeries ? -std::expm1(-x) : 1 - std::exp(-x);
+        left = x < kSeries ? 1 - fall : std::exp(-x);
         change = x > 0 ? fall / x : 1.0;
         past = x < kSeries ? series(x) : (x - fall) / (x * x);
         change *= tau, past *= tau * tau;
@@ -72,5 +32,39 @@ struct Decay {
         return 0.5 * sum;
     }
 };
+
+// A bound from below of the corner of what Decay::past, at kappa times its eigenvalues, makes of a tridiagonal matrix. The corner
+// is the product of `off` times a divided difference, which is a mean of derivatives over all means of eigenvalues. These are
+// convex functions, so that they are at least those at the mean of all means, the one of the diagonal; and what is left of tau
+// falls faster where tau is taken to be shorter. All terms of the series are positive: any number of them will do.
+inline double least_corner(const std::vector<double>& diagonal, const std::vector<double>& off, double kappa, double tau) {
+    constexpr double kReach = 48;  // decay beyond which little is added
+    const double k = double(diagonal.size()), mean = std::accumulate(diagonal.begin(), diagonal.end(), 0.0) / k;
+    const double all = kappa * tau * mean, x = std::min(all, kReach), part = x < all ? tau * x / all : tau;
+    double corner = 0.5 * tau * part * std::exp(-x), place = 3, term = 1, series = 1;
+    for (const double side : off) corner *= kappa * part * side / place++;
+    for (double n = 1; n < x + k; ++n) term *= x / (k + 1 + n), series += (n + 1) * term;
+    return corner * series;
+}
+
+// Where a function that is at most zero at `low` and above it at `high` gets there: false position, in which an end that stays
+// counts half.
+template <class Function>
+double first_crossing(Function beyond, double low, double high, Size max_rounds, double rounding) {
+    double at_low = std::min(beyond(low), 0.0), at_high = beyond(high);
+    int side = 0;
+    for (Size round = 0; round < max_rounds; ++round) {
+        double tau = high - at_high * (high - low) / (at_high - at_low);
+        if (!(low < tau && tau < high)) tau = 0.5 * (low + high);
+        const double at = beyond(tau);
+        if (at >= 0) {
+            high = tau, at_high = at, at_low *= side > 0 ? 0.5 : 1.0, side = 1;
+        } else {
+            low = tau, at_low = at, at_high *= side < 0 ? 0.5 : 1.0, side = -1;
+        }
+        if (at == 0 || high - low <= rounding * high) break;
+    }
+    return high;
+}
 
 }  // namespace bregpath

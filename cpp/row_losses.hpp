@@ -56,6 +56,10 @@ inline double fast_log1p(double u) {
 
 inline double absolute(double x) { return x < 0 ? -x : x; }
 
+inline void clear(double* x, Size size) {
+    if (size > 0) std::memset(x, 0, sizeof(double) * size);  // without columns there may be no array
+}
+
 // --- losses of one output: of a row with response y, before its weight ---------------------------------------
 
 struct Row {

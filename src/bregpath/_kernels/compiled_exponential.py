@@ -11,7 +11,7 @@ import bregpath._kernels._core as _core
 from bregpath import _interrupts
 from bregpath._kernels import exponential
 from bregpath._kernels.compiled import typed
-from bregpath._kernels.exponential_record import block_of, coordinates
+from bregpath._kernels.exponential_record import Stretch, block_of, coordinates
 from bregpath._kernels.records import Knot, Memory, Steps, System
 
 __all__ = ["advance"]
@@ -28,10 +28,10 @@ CONSTANTS = {
 def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps: int, keep_rows: bool) -> Steps:
     """See `exponential.advance`."""
     rows, kappa = max_steps + exponential.MAX_INNER + 1, system.problem.kappa
-    arrays: dict[str, Any] = {"t": np.empty(rows), "h": np.empty(rows)}
+    arrays: dict[str, Any] = {name: np.empty(rows) for name in ("t", "h", "value")}
     arrays |= {name: np.empty((rows, len(knot.z) + 1)) for name in ("z", "slope", "integral")}
     arrays |= {name: np.empty(rows, dtype=np.int64) for name in ("cuts", "modes")}
-    arrays["t"][0], arrays["integral"][0] = knot.t, 0.0
+    arrays["t"][0], arrays["integral"][0], arrays["value"][0] = knot.t, 0.0, knot.value
     arrays["z"][0], arrays["slope"][0] = coordinates(knot, kappa)
     steps, trouble = _exponential(system).advance(arrays, memory.h, until, max_steps)
     cuts = np.concatenate([[0], arrays["cuts"][:steps]])
@@ -47,8 +47,8 @@ def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps:
             products=memory.products + gradients * (len(knot.z) + 1),
         )
 
-    t, z, slope, integral = (arrays[name][: cuts[-1] + 1] for name in ("t", "z", "slope", "integral"))
-    return block_of(system, knot, t, z, slope, integral, cuts, remember, trouble == "interrupted", keep_rows)
+    made = Stretch(*(arrays[name][: cuts[-1] + 1] for name in Stretch._fields))
+    return block_of(system, knot, made, cuts, remember, trouble == "interrupted", keep_rows)
 
 
 def _exponential(system: System) -> Any:

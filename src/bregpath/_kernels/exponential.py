@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bregpath import _interrupts
-from bregpath._kernels.exponential_record import block_of, coordinates
+from bregpath._kernels.exponential_record import Stretch, block_of, coordinates
 from bregpath._kernels.inverse_scale_space import thresholds
 from bregpath._kernels.records import Knot, Memory, Steps, System
 from bregpath._kernels.reference import round_down
@@ -65,9 +65,12 @@ def takes_moments(problem: Problem, step: float | None) -> bool:
 
 
 def applies(system: System) -> bool:
-    """The same for a system, whose moments must be at hand."""
-    block = system.block.kernel()
-    return block is not None and block.name == "gram" and takes_moments(system.problem, system.step)
+    """The same for a system, whose moments must be at hand; found out once."""
+    if "has moments" not in system.cache:
+        block = system.block.kernel()
+        has_gram = block is not None and block.name == "gram"
+        system.cache["has moments"] = has_gram and takes_moments(system.problem, system.step)
+    return system.cache["has moments"]  # type: ignore[no-any-return]
 
 
 def _is_stiff(problem: Problem) -> bool:
@@ -93,7 +96,7 @@ def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps:
     """Steps from ``knot`` until one reaches ``until`` or at least ``max_steps`` knots are there."""
     moments = _Moments.of(system)
     start = coordinates(knot, system.problem.kappa)
-    parts, memories, interrupted = [_Stretch.start(knot.t, *start)], [memory], False
+    parts, memories, interrupted = [Stretch.start(knot.t, *start, knot.value)], [memory], False
     while parts[-1].t[-1] < until and sum(len(part.t) for part in parts) <= max_steps:
         try:
             _interrupts.check()
@@ -106,25 +109,12 @@ def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps:
         parts.append(part)
         memories.append(memory)
     cuts = np.cumsum([len(part.t) for part in parts]) - 1
-    t, z, slope, integral = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    whole = Stretch(*(np.concatenate(pieces) for pieces in zip(*parts, strict=True)))
 
     def remember(k: int) -> Memory:
         return memories[int(np.searchsorted(cuts, k))]
 
-    return block_of(system, knot, t, z, slope, integral, cuts, remember, interrupted, keep_rows)
-
-
-class _Stretch(NamedTuple):
-    """The knots of a step: all coordinates, their slopes, and integrals of coefficients since the block began."""
-
-    t: Array  # (k,)
-    z: Array  # (k, m + 1)
-    slope: Array  # (k, m + 1)
-    integral: Array  # (k, m + 1)
-
-    @classmethod
-    def start(cls, t: float, z: Array, slope: Array) -> _Stretch:
-        return cls(np.array([t]), z[None], slope[None], np.zeros((1, len(z))))
+    return block_of(system, knot, whole, cuts, remember, interrupted, keep_rows)
 
 
 @dataclass(frozen=True)
@@ -200,7 +190,7 @@ class _Bounds(NamedTuple):
         return _Bounds(*(x[some] for x in self))
 
 
-def _step(system: System, moments: _Moments, before: _Stretch, memory: Memory) -> tuple[_Stretch, Memory]:
+def _step(system: System, moments: _Moments, before: Stretch, memory: Memory) -> tuple[Stretch, Memory]:
     """One step to the next event, or as long as the tolerance allows."""
     kappa, t = system.problem.kappa, float(before.t[-1])
     z, slope = _as_recorded(before.z[-1], kappa), _as_recorded(before.slope[-1], kappa)
@@ -222,13 +212,15 @@ def _step(system: System, moments: _Moments, before: _Stretch, memory: Memory) -
         tau = np.append(tau[:last], event)
         path[last] = np.clip(course.z(tau[-1:])[0], bounds.low, bounds.high)
     integral = before.integral[-1] + tau[:, None] * coefficients + course.integrals(tau)
+    slopes = course.slopes(tau)
     memory = replace(
         memory,
         h=float(tau[-1]) * (AFTER_EVENT if len(broken) else AFTER_NONE),
         gradients=memory.gradients + len(modes.rates),
         products=memory.products + len(modes.rates) * len(z),
     )
-    return _Stretch(t + tau, path[: len(tau)], course.slopes(tau), integral), memory
+    value = before.value[-1] - course.falls(tau, slopes)
+    return Stretch(t + tau, path[: len(tau)], slopes, integral, value), memory
 
 
 def _as_recorded(x: Array, kappa: float) -> Array:
@@ -327,6 +319,11 @@ class _Course:
         out = np.zeros((len(tau), len(self.start)))
         out[:, self.movers] = self._shares(tau)[1] @ self.modes.basis
         return out
+
+    def falls(self, tau: Array, slopes: Array) -> Array:
+        """Of the loss: between two points of a quadratic function the mean of its slopes tells the difference."""
+        moved = self._shares(tau)[0] @ self.modes.basis
+        return 0.5 * np.einsum("kj,kj->k", moved, self.slope[self.movers] + slopes[:, self.movers])
 
     def only(self, some: IntArray) -> _Course:
         """The same for some coordinates."""

@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
 from bregpath._kernels.records import Knot, Memory, Steps, System
 from bregpath._typing import Array, IntArray
 
-__all__ = ["block_of", "coordinates"]
+__all__ = ["Stretch", "block_of", "coordinates"]
+
+
+class Stretch(NamedTuple):
+    """Consecutive knots: coordinates, their slopes, integrals of coefficients since the block began, and the loss."""
+
+    t: Array  # (k,)
+    z: Array  # (k, m + 1)
+    slope: Array  # (k, m + 1)
+    integral: Array  # (k, m + 1)
+    value: Array  # (k,)
+
+    @classmethod
+    def start(cls, t: float, z: Array, slope: Array, value: float) -> Stretch:
+        return cls(np.array([t]), z[None], slope[None], np.zeros((1, len(z))), np.array([value]))
 
 
 def coordinates(knot: Knot, kappa: float) -> tuple[Array, Array]:
@@ -20,51 +35,44 @@ def coordinates(knot: Knot, kappa: float) -> tuple[Array, Array]:
 def block_of(
     system: System,
     knot: Knot,
-    t: Array,
-    z: Array,
-    slope: Array,
-    integral: Array,
+    knots: Stretch,
     cuts: IntArray,
     remember: Callable[[int], Memory],
     interrupted: bool,
     keep_rows: bool,
 ) -> Steps:
-    """A block of steps from all coordinates, their slopes and the integrals of coefficients at its knots."""
-    kappa, columns = system.problem.kappa, z[:, :-1, None]
-    alpha, beta = kappa * z[:, -1:], system.penalty.primal(columns, kappa)[..., 0]
-    # Between two points of a quadratic function the mean of its slopes tells the difference.
-    moved, slopes = np.diff(np.column_stack([beta, alpha]), axis=0), slope[1:] + slope[:-1]
-    value = np.subtract.accumulate(np.append(knot.value, 0.5 * np.einsum("kj,kj->k", moved, slopes)))
-    R, residual = _rows(system, knot, t, alpha, beta, integral, keep_rows)
+    """A block of steps from its knots, of which ``knot`` is the first."""
+    kappa, columns = system.problem.kappa, knots.z[:, :-1, None]
+    alpha = kappa * knots.z[:, -1:]
+    R, residual = _rows(system, knot, knots, alpha, columns, keep_rows)
     return Steps(
         system.columns,
-        t=t,
+        t=knots.t,
         alpha=alpha,
-        alpha_slope=kappa * slope[:, -1:],
+        alpha_slope=kappa * knots.slope[:, -1:],
         z=columns,
-        slope=slope[:, :-1, None],
+        slope=knots.slope[:, :-1, None],
         R=R,
         residual=residual,
-        value=value,
-        reach=np.zeros(len(t)),
+        value=knots.value,
+        reach=np.zeros(len(knots.t)),
         memory=remember,
         interrupted=interrupted,
         cuts=cuts,
     )
 
 
-def _rows(
-    system: System, knot: Knot, t: Array, alpha: Array, beta: Array, integral: Array, keep_rows: bool
-) -> tuple[Array, Array]:
+def _rows(system: System, knot: Knot, knots: Stretch, alpha: Array, z: Array, keep_rows: bool) -> tuple[Array, Array]:
     """R and residual at every knot or the last; where the matrix stands for all columns nobody asks for them."""
-    kernel, problem = system.block.kernel(), system.problem
+    kernel, problem, t, integral = system.block.kernel(), system.problem, knots.t, knots.integral
     X = kernel.numbers.get("dense") if kernel else None
     if X is None:
         return knot.R[None], knot.residual[None]
     at = slice(1, None) if keep_rows else slice(-1, None)
-    used = np.flatnonzero(beta[at].any(axis=0) | integral[at, :-1].any(axis=0))
+    beta = system.penalty.primal(z[at], problem.kappa)[..., 0]
+    used = np.flatnonzero(beta.any(axis=0) | integral[at, :-1].any(axis=0))
     inside, w, y = X[:, used], problem.w, problem.y - problem.offset[:, 0]
-    residual = w * (alpha[at] + beta[at][:, used] @ inside.T - y)
+    residual = w * (alpha[at] + beta[:, used] @ inside.T - y)
     past = w * (integral[at, -1:] + integral[at][:, used] @ inside.T - (t[at] - t[0])[:, None] * y)
     R, residual = knot.R + past[..., None], residual[..., None]
     if not keep_rows:
