@@ -129,6 +129,8 @@ class Path:
     has_likelihood: ClassVar[bool] = True  # or a loss that stands for one
     # Continues the path to a later time; lost when the path is saved or pickled, because it holds the data.
     _continue: Callable[[Path, float], Path] | None = field(default=None, repr=False)
+    # What the trajectory says at the times of the path, where it has been asked already; not pickled.
+    _read: tuple[Array, IntArray, Array] | None = field(default=None, repr=False)
 
     # --- reading ---------------------------------------------------------------------------------------------
 
@@ -188,11 +190,14 @@ class Path:
     @cached_property
     def table(self) -> tuple[Array, IntArray, Array]:
         """What `read` returns at the times of the path."""
-        return self.read(self.t)
+        return self._restored(*(self._read or self.trajectory.read(self._inside(self.t))))
 
     def read(self, times: Array) -> tuple[Array, IntArray, Array]:
         """Many models at once: intercepts (T, q), the columns ever active (E,), and their coefficients (T, E, q)."""
-        alpha, columns, beta = self.trajectory.read(np.array([self._inside(t) for t in times]))
+        return self._restored(*self.trajectory.read(self._inside(times)))
+
+    def _restored(self, alpha: Array, columns: IntArray, beta: Array) -> tuple[Array, IntArray, Array]:
+        """What was read from the trajectory, in the user's units."""
         intercept, coef = self.units.restore(alpha, columns, beta)
         return intercept + 0.0, columns, coef + 0.0  # no negative zeros
 
@@ -217,8 +222,8 @@ class Path:
         flat = values[:, order].reshape(len(self.t), -1)
         row, position = np.nonzero(flat)
         column = (columns[order][:, None] * q + np.arange(q)).ravel()[position]
-        shape = (len(self.t), self.n_features * q)
-        return csr_array((flat[row, position], (row, column)), shape=shape)
+        ends = np.searchsorted(row, np.arange(len(self.t) + 1))
+        return csr_array((flat[row, position], column, ends), shape=(len(self.t), self.n_features * q))
 
     @cached_property
     def intercept(self) -> Array:
@@ -306,7 +311,7 @@ class Path:
         write_path(self, file)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_continue": None}
+        return {**self.__dict__, "_continue": None, "_read": None}
 
     # --- shape and names -------------------------------------------------------------------------------------
 
@@ -347,15 +352,17 @@ class Path:
         """Classes, or numbers of the outputs, as text."""
         return [str(c) for c in (self.classes if self.classes is not None else range(self.n_outputs))]
 
-    def _inside(self, t: float) -> float:
-        """A time in the units of the trajectory, checked."""
-        time = _validation.check_time(t)
-        if time > self.t[-1] * (1 + 1e-12):
+    def _inside(self, times: Any) -> Array:
+        """Times in the units of the trajectory, checked."""
+        times = np.atleast_1d(_validation.as_array("t", times, float))
+        if not (times > 0).all():
+            raise ValueError(f"`t` must be positive times, found {times[~(times > 0)][0]:g}.")
+        if (times > self.t[-1] * (1 + 1e-12)).any():
             raise ValueError(
-                f"`t`={time:g} lies beyond the end of the path, t={self.t[-1]:g}. {self.result} "
+                f"`t`={times.max():g} lies beyond the end of the path, t={self.t[-1]:g}. {self.result} "
                 "Use extend(t_max) or ask for a longer path with t_ratio."
             )
-        return min(time * self.units.y_unit, self._inside_end)
+        return np.minimum(times * self.units.y_unit, self._inside_end)
 
     @property
     def _inside_end(self) -> float:

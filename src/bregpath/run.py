@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Callable
 from copy import copy
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -227,7 +227,7 @@ class Track(AbstractTrack):
         result = Result.INTERRUPTED if interrupted else record.result or Result.COMPLETED
         times = self.reached(times, record.trajectory.end if interrupted else np.inf)
         scale, known = problem.loss.deviance_factor * unit**2, len(earlier.t) if earlier else 0
-        values = self._losses(times[known:] * unit)
+        values, read = self._losses(times[known:] * unit)
         if np.isinf(self.t0) and not problem.penalty.free.any():
             # The share of a deviance that is mere rounding would be anything.
             values = np.full(len(times) - known, self.null)
@@ -238,7 +238,7 @@ class Track(AbstractTrack):
             result=result,
             stats=Stats(
                 steps=record.trajectory.n_steps,
-                **asdict(flow.costs(record.state)),
+                **vars(flow.costs(record.state)),
                 seconds=time.perf_counter() - self.began + (earlier.stats.seconds if earlier else 0.0),
             ),
             loss=problem.loss,
@@ -246,14 +246,18 @@ class Track(AbstractTrack):
             trajectory=record.trajectory,
             encoder=self.encoder,
             _continue=partial(self._go_on, record),
+            _read=None if earlier else read,
         )
 
-    def _losses(self, times: Array) -> Array:
-        """Loss at times of the flow."""
+    def _losses(self, times: Array) -> tuple[Array, tuple[Array, IntArray, Array] | None]:
+        """Loss at times of the flow, and the models it was computed from, if it was."""
         assert self.flow is not None
         record = self.record
         known = record.trajectory.losses(times) if not record.trajectory.is_thinned else None
-        return self.flow.values(record.state, *record.trajectory.read(times)) if known is None else known
+        if known is not None:
+            return known, None
+        read = record.trajectory.read(times)
+        return self.flow.values(record.state, *read), read
 
     def _go_on(self, record: Record, path: Path, t_max: float) -> Path:
         """Trace a path on, from the record that was made into it."""

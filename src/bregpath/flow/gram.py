@@ -67,8 +67,12 @@ class GramBlock(AbstractBlock):
         for part, rows in blocks:
             w = all_w[part]
             rows = rows - shift if shift.any() else rows
-            # A matrix times its own transpose is symmetric, which BLAS knows: half the work.
-            self._room += rows.T @ rows * w[0] if uniform else rows.T @ (rows * w[:, None])
+            if uniform:  # a matrix times its own transpose is symmetric, which BLAS knows: half the work
+                squares = rows.T @ rows
+                squares *= w[0]
+            else:
+                squares = rows.T @ (rows * w[:, None])
+            self._room += squares
             self.mean += w @ rows
             self.target += (w * self.y[part]) @ rows
         rest = self.mean - shift

@@ -213,10 +213,9 @@ def scan_columns(X: Array, w: Array) -> Scan:
         squares *= squares
         variance = w @ squares
         deviation = np.sqrt(variance)
-        extreme = beyond_squares(mean, variance)
-        size = np.max(np.abs(X[np.ix_(w > 0, extreme)]), axis=0, initial=0.0)  # rows of weight 0 have no say
-        extreme, size = extreme[size > 0], size[size > 0]
-        if len(extreme):
+        if len(extreme := beyond_squares(mean, variance)):
+            size = np.max(np.abs(X[np.ix_(w > 0, extreme)]), axis=0, initial=0.0)  # rows of weight 0 have no say
+            extreme, size = extreme[size > 0], size[size > 0]
             part = scan_columns(X[:, extreme] / size, w)
             mean[extreme], deviation[extreme] = size * part.mean, size * part.deviation
     return Scan(mean, deviation)

@@ -64,7 +64,12 @@ class StandardizedStore(AbstractStore):
 
     def row_blocks(self) -> Iterator[tuple[slice, Array]] | None:
         blocks = self.base.row_blocks()
-        return None if blocks is None else ((part, (rows - self.center) / self.scale) for part, rows in blocks)
+        return None if blocks is None else ((part, self._standardized(rows)) for part, rows in blocks)
+
+    def _standardized(self, rows: Array) -> Array:
+        rows = rows - self.center
+        rows /= self.scale  # in place: another array of this size costs more than the arithmetic
+        return rows
 
     def _of(self, columns: IntArray | None) -> tuple[Array, Array]:
         return (self.center, self.scale) if columns is None else (self.center[columns], self.scale[columns])
