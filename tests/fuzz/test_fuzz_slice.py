@@ -11,9 +11,12 @@ from tests.fuzz.supervise import KINDS, Task, supervise
 from tests.helpers import golden
 
 SLICE = range(3)
-# Found by longer runs, and mended: a first step that threw coefficients back to zero, and a coordinate that was beyond
-# its bounds for a moment, just when another one got there.
-ONCE_FAILED = {"accuracy": [20261578, 20262131, 20266381, 20267646], "screening": [20261177]}
+# Found by longer runs, and mended: a first step that threw coefficients back to zero; slopes that were not trusted
+# where a coefficient met its limit; a coordinate beyond its bounds for a moment, just when another one got there.
+ONCE_FAILED = {
+    "accuracy": [20261578, 20262131, 20266381, 20267646, 20266738, 50006667, 50006933],
+    "screening": [20261177],
+}
 
 
 @pytest.mark.parametrize("kind", KINDS)

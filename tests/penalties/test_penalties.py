@@ -305,7 +305,12 @@ def test_pace_is_that_of_the_mirror_map(penalty: str, limits: dict, rng: np.rand
     mirror = build_penalty(penalty, P, Q, **options(penalty), penalty_factor=factors(penalty), **limits)
     z, slope = rng.normal(scale=2.0, size=(2, 2, 4, P, Q))
     moved = (mirror.primal(z + 1e-7 * slope, 3.0) - mirror.primal(z - 1e-7 * slope, 3.0)) / 2e-7
-    stays = np.all(mirror.entry(z) < 0, axis=0)
+    stays, beta = np.all(mirror.entry(z) < 0, axis=0), mirror.primal(z, 3.0)
+    if limits:  # what meets a limit, or leaves it, does not count, nor does its group
+        start, end = (beta == -0.5) | (beta == 0.25)
+        stops = np.any(start != end, axis=2)
+        assert stops.any()
+        stays &= ~np.array([mirror.close(columns) for columns in stops])[..., None]
     assert stays.any() and not stays.all()
     assert_allclose(mirror.pace(z, slope, 3.0), np.sum(moved * slope * stays, axis=(2, 3)), rtol=1e-4)
 

@@ -132,9 +132,14 @@ class AbstractPenalty(ABC):
     def pace(self, z: Array, slope: Array, kappa: float) -> Array:
         """``slope' d primal / dz slope`` at both ends of some steps (2, r, p, q): (2, r).
 
-        Of the coordinates that are active at both ends: others enter or leave on the way.
+        Of the coordinates that are active at both ends: others enter or leave on the way. So do, in whole groups, those
+        that meet a limit or leave it.
         """
         stays = np.all(self.entry(z) < 0, axis=0)
+        if self.has_limits:
+            beta = self.primal(z, kappa)
+            start, end = (beta == self.lower) | (beta == self.upper)
+            stays &= ~np.array([self.close(columns) for columns in np.any(start != end, axis=2)])[..., None]
         # Of each step for itself: what is read of one must not depend on which others are read with it.
         length = np.maximum(np.max(np.abs(slope), axis=(0, 2, 3), initial=0.0), 1e-300)
         move = slope * (1e-6 / length)[:, None, None]
