@@ -123,6 +123,21 @@ def test_screened_equals_unscreened(request):
         assert_same_path(screened, expected, rtol=1e-9)
 
 
+class Jump:
+    """A course whose only coordinate is at 0, and from half of the step on far beyond any bound."""
+
+    def z(self, tau):
+        return np.where(tau < 0.5, 0.0, 2.0)[:, None]
+
+    def only(self, some):
+        return self
+
+
+def test_what_no_earlier_event_explains_ends_the_search():
+    bounds = exponential._Bounds(np.array([False]), np.array([-1.0]), np.array([1.0]))
+    assert_allclose(exponential._first_event(Jump(), bounds, 0.0, 1.0), 0.5, rtol=1e-12)
+
+
 @pytest.fixture
 def made(monkeypatch):
     """Rows of the Gram matrix are made when they are needed; how many there are after each."""

@@ -343,12 +343,14 @@ def _first_event(course: _Course, bounds: _Bounds, low: float, high: float) -> f
 
     Beyond at the event of those that are beyond at ``high`` may be one that has come back by then: that was earlier.
     """
-    crossing = np.flatnonzero(bounds.excess(course.z(np.array([high]))[0]) > 0)
-    while len(crossing):
-        high = _first_crossing(course, bounds, crossing, low, high)
+    tie = 0.0
+    while True:
         z = course.z(np.array([high]))[0]
-        crossing = np.flatnonzero(bounds.excess(z) > TIE * np.abs(z))
-    return high
+        crossing = np.flatnonzero(bounds.excess(z) > tie * np.abs(z))
+        event = _first_crossing(course, bounds, crossing, low, high) if len(crossing) else high
+        if tie and event == high:  # what is still beyond is rounding
+            return high
+        high, tie = event, TIE
 
 
 def _first_crossing(course: _Course, bounds: _Bounds, crossing: IntArray, low: float, high: float) -> float:
