@@ -14,7 +14,7 @@ from bregpath.problem import Problem
 from bregpath.stores import AbstractBlock, DenseBlock
 from bregpath.stores.dense import row_runs
 
-__all__ = ["GramBlock", "GramOnDemand"]
+__all__ = ["GramBlock", "GramOnDemand", "gram_of_all"]
 
 MAX_WHOLE = 4000  # columns of a matrix that stands for all of them
 MAX_AT_ONCE = 256  # columns up to which such a matrix is made at once
@@ -160,10 +160,6 @@ class GramOnDemand(GramBlock):
         self.mean = problem.scan.mean
         self.target = problem.store.products((problem.w * self.y)[None, :, None])[0, :, 0]
 
-    @staticmethod
-    def pays_whole(problem: Problem) -> bool:
-        return GramBlock.pays_whole(problem) and problem.store.shape[1] > MAX_AT_ONCE
-
     def make_rows(self, wait: Array) -> None:
         """The rows of columns that move (``wait`` is 0), and of those that will soonest where any is made."""
         missing = np.flatnonzero(~self._is_made)
@@ -180,6 +176,12 @@ class GramOnDemand(GramBlock):
     @only_for_its_class
     def kernel(self) -> Kernel:
         return Kernel("gram", {**self._numbers(), "make_rows": self.make_rows})
+
+
+def gram_of_all(problem: Problem, asks_for_rows: bool) -> GramBlock:
+    """The matrix that stands for the store; at once where kernels do not ask for its rows, or these are few."""
+    on_demand = asks_for_rows and problem.store.shape[1] > MAX_AT_ONCE
+    return GramOnDemand(problem) if on_demand else GramBlock(problem, None)
 
 
 def _as_dense(block: AbstractBlock) -> DenseBlock:

@@ -8,7 +8,7 @@ import numpy as np
 
 from bregpath._kernels import Steps
 from bregpath._typing import IntArray
-from bregpath.flow.gram import GramBlock, GramOnDemand
+from bregpath.flow.gram import GramBlock, gram_of_all
 from bregpath.flow.screening import Certificate, Dual
 from bregpath.penalties import AbstractPenalty
 from bregpath.problem import Problem
@@ -35,10 +35,8 @@ class WorkingSet:
         self.columns: IntArray = np.arange(p) if whole else start
         self.is_whole = len(self.columns) == p
         self.block: AbstractBlock
-        if whole_gram and asks_for_rows and GramOnDemand.pays_whole(problem):
-            self.block = GramOnDemand(problem)
-        elif whole_gram:
-            self.block = GramBlock(problem, None)
+        if whole_gram:
+            self.block = gram_of_all(problem, asks_for_rows)
         else:
             self.block = problem.store.fetch(self.columns)
             if can_gram and GramBlock.pays(problem, self.block):
