@@ -181,7 +181,7 @@ def _draw_panel(ax: Any, rows: list[dict[str, Any]]) -> None:
     for i, row in enumerate(rows):
         if row["ratio"] is not None:
             ours = row["systems"][OURS]["seconds"]
-            ax.annotate(f"{row['ratio']:.1f}x", (ours, i), xytext=(0, 6), textcoords="offset points", ha="center",
+            ax.annotate(f"{row['ratio']:.2g}x", (ours, i), xytext=(0, 6), textcoords="offset points", ha="center",
                         fontsize=7.5, color=COLOURS[OURS])  # fmt: skip
     labels = [f"{row['case']}  {row['n']} x {row['p']}" + (" sparse" if row["sparse"] else "") for row in rows]
     ax.set_yticks(range(len(rows)), labels)
