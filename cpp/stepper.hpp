@@ -187,7 +187,9 @@ class Stepper {
                 continue;
             }
             const double worst = error(h, live);
-            const double highest = has_domain ? std::max(next_.value, highest_inside(h, live)) : next_.value;
+            // Between two knots the loss need not fall by more than can be seen.
+            const double inside = has_domain ? highest_inside(h, live) - set_.noise * std::abs(state.value) : next_.value;
+            const double highest = std::max(next_.value, inside);
             const double rise = highest - state.value;
             outside = std::isinf(highest);
             // A true rise c h^2 - d h falls by more than a factor of four when h is halved; that of rounding does not.

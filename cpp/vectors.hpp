@@ -23,11 +23,12 @@ inline void add(double a, const double* x, double* y, Size n) {
     for (Size i = 0; i < n; ++i) y[i] += a * x[i];
 }
 
-// A step to ten significant bits, so that the rounding of sums does not grow from step to step.
+// A step to seven significant bits, so that the rounding of sums does not grow from step to step, nor decide where whole
+// numbers in the data make it just these.
 inline double round_down(double h) {
     int exponent;
     const double mantissa = std::frexp(h, &exponent);
-    return std::ldexp(std::floor(1024 * mantissa), exponent - 10);
+    return std::ldexp(std::floor(128 * mantissa + 1e-8), exponent - 7);
 }
 
 }  // namespace bregpath

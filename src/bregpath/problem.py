@@ -17,6 +17,7 @@ __all__ = ["NullModel", "Problem", "null_model"]
 
 MAX_DENSE_NEWTON = 300  # parameters of a null model whose Hessian is formed
 MAX_SHORTER = 60  # trials of a Newton step
+ROUNDING = 1e-14  # of a loss
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +44,11 @@ class Problem:
         """Mean and deviation of every column."""
         return self.store.scan(self.w) if self.known_scan is None else self.known_scan
 
+    @cached_property
+    def floor(self) -> float:
+        """Smallest value of the loss that any predictor can reach."""
+        return self.loss.saturated(self.y, self.w)
+
     @property
     def n_alpha(self) -> int:
         """Number of unpenalised parameters: intercepts, fields, diagonals."""
@@ -61,6 +67,10 @@ class Problem:
     def value(self, eta: Array) -> float:
         """Loss at ``eta``."""
         return self.loss.value(self._flat(eta), self.y, self.w)
+
+    def rounding(self, value: float) -> float:
+        """By how much a loss may be wrong for rounding; it may be near zero where what it is the sum of is not."""
+        return ROUNDING * (abs(value) + abs(self.floor))
 
     def residual(self, eta: Array) -> Array:
         """Derivative of the loss with respect to ``eta``."""
@@ -113,7 +123,7 @@ def null_model(problem: Problem, max_iter: int = 200) -> NullModel:
         residual = problem.residual(eta)
         gradient = newton.gradient(residual)
         # Close to the optimum the loss falls by less than its rounding, but the gradient still falls: follow it.
-        rounding, before = 1e-14 * abs(value), size
+        rounding, before = problem.rounding(value), size
         size = float(np.max(np.abs(gradient), initial=0.0))
         if size < 1e-15 or (change <= rounding and size > 0.5 * before):
             break

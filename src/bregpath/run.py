@@ -142,7 +142,6 @@ class Track(AbstractTrack):
         if problem.penalty.free.any():
             nothing = build_penalty("l1", *problem.beta_shape)
             self.null = problem.value(null_model(replace(problem, penalty=nothing)).eta)
-        self.floor = problem.loss.saturated(problem.y, problem.w)
         self.flow = flow
 
     def reach(self, until: float) -> None:
@@ -155,8 +154,8 @@ class Track(AbstractTrack):
 
     def judge(self, record: Record, steps: Steps, n_active: Array) -> tuple[Result, float] | None:
         """End by the user's rule, or when nothing is left to explain."""
-        span, share = self.null - self.floor, self.options.saturation
-        ratio = 1.0 - (steps.value - self.floor) / span if span > 0 else np.zeros(len(steps) + 1)
+        span, share = self.null - self.problem.floor, self.options.saturation
+        ratio = 1.0 - (steps.value - self.problem.floor) / span if span > 0 else np.zeros(len(steps) + 1)
         limit = share if share is not None and self.problem.loss.can_saturate else np.inf
         saturated = np.flatnonzero(ratio[1:] >= limit) + 1
         last = int(saturated[0]) if len(saturated) else len(steps)
@@ -233,8 +232,8 @@ class Track(AbstractTrack):
             values = np.full(len(times) - known, self.null)
         return Path(
             t=times,
-            deviance=np.append(earlier.deviance if earlier else [], scale * (values - self.floor)),
-            null_deviance=scale * (self.null - self.floor),
+            deviance=np.append(earlier.deviance if earlier else [], scale * (values - problem.floor)),
+            null_deviance=scale * (self.null - problem.floor),
             result=result,
             stats=Stats(
                 steps=record.trajectory.n_steps,

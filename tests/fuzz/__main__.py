@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tests.fuzz.paths import TOLS
+from tests.fuzz.paths import ROUNDING, TOLS
 from tests.fuzz.supervise import KINDS, Outcome, Task, call, supervise
 
 
@@ -35,6 +35,7 @@ def summary(outcomes: list[Outcome]) -> str:
             lines.append(
                 f"{kind:12} {len(of_kind):7d} {count['held']:7d} {count['failed']:7d} {count['skipped']:8d}"
             )
+    lines.append(f"held to what rounding moves: {sum(o.result == ROUNDING for o in outcomes)}; to 1e-7: all others")
     measured = [o.result for o in outcomes if o.task.kind == "accuracy" and o.result]
     for tol in TOLS if measured else ():
         errors = np.array([found[tol] for found in measured])

@@ -13,6 +13,7 @@ from numpy.testing import assert_allclose
 
 import bregpath
 from bregpath import _kernels
+from bregpath._kernels.reference import round_down
 from bregpath.flow.gram import GramBlock
 from bregpath.losses import LOSSES
 from bregpath.penalties import PENALTIES
@@ -52,6 +53,13 @@ def no_gram(monkeypatch):
     """Squared loss passes over the rows, too."""
     monkeypatch.setattr(GramBlock, "pays", staticmethod(lambda *_: False))
     monkeypatch.setattr(GramBlock, "pays_whole", staticmethod(lambda *_: False))
+
+
+@pytest.mark.parametrize("h", [0.5, 0.7109375, 3.0, 1e-9])
+def test_rounding_does_not_shorten_a_step_of_few_bits(h):
+    step = round_down(h)
+    assert 0 <= h - step <= h / 64
+    assert round_down(step * (1 - 1e-15)) == round_down(step * (1 + 1e-15)) == step
 
 
 @pytest.mark.parametrize("step", ["adaptive", 0.02])

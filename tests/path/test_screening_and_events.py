@@ -12,6 +12,7 @@ from scipy.optimize import minimize
 
 import bregpath
 from bregpath import Result
+from bregpath.flow.reading import Chunk, CubicOfDual
 from bregpath.flow.screened import first_entry
 from bregpath.flow.screening import LazyDual
 from bregpath.losses import as_loss
@@ -220,6 +221,14 @@ def test_groups_enter_together() -> None:
     path = trace(X, y, penalty="group", groups=GROUPS)
     for g in np.unique(GROUPS):
         assert len(np.unique(path.entry_times[g == GROUPS])) == 1
+
+
+def test_what_is_zero_at_two_knots_is_zero_between_them() -> None:
+    """A cubic may bulge beyond the threshold; but no column enters there, and a screened path has no cubic of it."""
+    z, slope = np.array([[0.99, 1.2], [0.99, 1.3]])[..., None], np.array([[0.2, 0.1], [-0.2, 0.1]])[..., None]
+    chunk = Chunk(np.array([1.0, 2.0]), np.zeros((2, 1)), np.zeros((2, 1)), z, slope, np.array([1.0, 0.9]))
+    coef = CubicOfDual(build_penalty("l1", 2, 1), kappa=1.0).between(chunk, np.arange(2), np.array([1.5]))[1][0, :, 0]
+    assert_allclose(coef, [0.0, 0.25], atol=1e-12)
 
 
 # --- limits and factors -------------------------------------------------------------------------------------

@@ -315,6 +315,17 @@ def test_pace_is_that_of_the_mirror_map(penalty: str, limits: dict, rng: np.rand
     assert_allclose(mirror.pace(z, slope, 3.0), np.sum(moved * slope * stays, axis=(2, 3)), rtol=1e-4)
 
 
+@pytest.mark.parametrize("limits", [{}, {"lower": -0.5, "upper": 0.25}])
+def test_rounding_does_not_decide_what_pace_counts(penalty: str, limits: dict, rng: np.random.Generator) -> None:
+    """At a knot that is an event a coordinate is on its threshold, or at its limit."""
+    mirror = build_penalty(penalty, P, Q, **options(penalty), **limits)
+    z, slope = rng.normal(size=(2, 2, 4, P, Q))
+    z[0] *= mirror.weights / (mirror.weights - mirror.entry(z[0]))  # all on their thresholds
+    z[1] *= 5.0
+    paces = [mirror.pace(np.stack([z[0] * (1 + off), z[1]]), slope, 3.0) for off in (-1e-15, 1e-15)]
+    assert_allclose(*paces, rtol=1e-6)
+
+
 @pytest.mark.parametrize("limits", [{}, {"lower": 0.0}])
 def test_active_columns_are_beyond_their_thresholds(penalty: str, limits: dict, rng: np.random.Generator) -> None:
     mirror = build_penalty(penalty, P, Q, **options(penalty), penalty_factor=factors(penalty), **limits)

@@ -57,8 +57,7 @@ def begin(system: System, knot: Knot, scale: float) -> Position:
     rho = np.where(free, 0.0, knot.z)
     close = np.minimum(np.abs(rho - low), np.abs(rho - high)) <= TIE * penalty.weights
     rho = _settle(rho, close & np.isfinite(penalty.weights), low, high)
-    floor = problem.loss.saturated(problem.y, problem.w)
-    return Position(rho, beta, scale, floor + NOTHING_LEFT * (knot.value - floor))
+    return Position(rho, beta, scale, problem.floor + NOTHING_LEFT * (knot.value - problem.floor))
 
 
 def advance(system: System, knot: Knot, memory: Position, until: float, limit: float, max_steps: int) -> Steps:

@@ -153,7 +153,9 @@ def _adaptive_step(system: System, knot: Knot, memory: Memory) -> Step:
             h, is_outside = 0.2 * h, has_domain
             continue
         error = _error(system, knot, after, live, h)
-        highest = max(after.value, _highest_inside(system, knot, after, live)) if has_domain else after.value
+        highest = after.value
+        if has_domain:  # between two knots the loss need not fall by more than can be seen
+            highest = max(highest, _highest_inside(system, knot, after, live) - NOISE * abs(knot.value))
         rise, is_outside = highest - knot.value, np.isinf(highest)
         # A true rise c h^2 - d h falls by more than a factor of four when h is halved; that of rounding does not.
         is_noise = rise <= NOISE * abs(knot.value) and rise > 0.25 * earlier_rise
@@ -209,9 +211,10 @@ def _not_far_beyond_entry(
 
 
 def round_down(h: float) -> float:
-    """A step to ten significant bits, so that the rounding of sums does not grow from step to step."""
+    """A step to seven significant bits, so that the rounding of sums does not grow from step to step, nor decide where
+    whole numbers in the data make it just these."""
     mantissa, exponent = math.frexp(h)
-    return math.ldexp(math.floor(1024 * mantissa), exponent - 10)
+    return math.ldexp(math.floor(128 * mantissa + 1e-8), exponent - 7)
 
 
 Moving = tuple[Array, ...]  # quantities that obey the same recursion

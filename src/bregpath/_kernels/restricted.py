@@ -65,7 +65,7 @@ class RestrictedNewton:
         self.block = block
         self.scale = scale
         self.enough = enough
-        self.flat = FLAT * (enough - problem.loss.saturated(problem.y, problem.w))
+        self.flat = FLAT * (enough - problem.floor)
         self.n_alpha = problem.n_alpha if problem.fit_intercept else 0
         self.members: IntArray = np.zeros(0, dtype=int)  # numbers of coordinates (m * c), in the order of the Hessian
         self.frozen: Array | None = None  # predictor at which the Hessian was computed
@@ -156,7 +156,7 @@ class RestrictedNewton:
             eta = now.eta + share * direction
             with np.errstate(over="ignore", invalid="ignore"):  # of a trial that is far too long
                 value = self.problem.value(eta)
-            if value <= now.value + 1e-4 * share * descent + 1e-14 * abs(now.value):
+            if value <= now.value + 1e-4 * share * descent + self.problem.rounding(now.value):
                 after = self._at(now.alpha + share * alpha_change, now.beta + share * change, eta, value)
                 return after, share, share * float(np.max(np.abs(direction), initial=0.0))
             share /= 2

@@ -50,4 +50,4 @@ class GLBI(ScreenedFlow):
         A step of length h errs by h^3, so there are tol^(-1/3) of them, and what they may err must fall with
         tol^(3/2). The factor is such that at 1 %, where few steps bend with the path, the two are equal.
         """
-        return self.tol * min(1.0, (self.tol / 0.01) ** 0.5)
+        return self.problem.penalty.step_share * self.tol * min(1.0, (self.tol / 0.01) ** 0.5)

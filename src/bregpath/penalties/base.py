@@ -15,7 +15,9 @@ from bregpath.penalties.wishes import check_factor, check_limit
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["AbstractPenalty"]
+__all__ = ["ON_IT", "AbstractPenalty"]
+
+ON_IT = 1e-9  # of a threshold or limit: what is as close is on it, on whichever side rounding puts it
 
 
 class AbstractPenalty(ABC):
@@ -95,6 +97,11 @@ class AbstractPenalty(ABC):
         free = self.weights == 0
         return np.where(free, -np.inf, distance) if free.any() else distance
 
+    @property
+    def step_share(self) -> float:
+        """Share of the usual error that a step may make: less where its estimate does not see every bend."""
+        return 1.0
+
     def active(self, z: Array) -> BoolArray:
         """Columns with a coordinate beyond its threshold: ``(..., p)``."""
         return np.any(self.entry(z) < 0, axis=-1)
@@ -135,10 +142,11 @@ class AbstractPenalty(ABC):
         Of the coordinates that are active at both ends: others enter or leave on the way. So do, in whole groups, those
         that meet a limit or leave it.
         """
-        stays = np.all(self.entry(z) < 0, axis=0)
+        stays = np.all(self.entry(z) < np.where(np.isinf(self.weights), 0.0, -ON_IT * self.weights), axis=0)
         if self.has_limits:
             beta = self.primal(z, kappa)
-            start, end = (beta == self.lower) | (beta == self.upper)
+            near = ON_IT * np.abs(beta)
+            start, end = (beta <= self.lower + near) | (beta >= self.upper - near)
             stays &= ~np.array([self.close(columns) for columns in np.any(start != end, axis=2)])[..., None]
         # Of each step for itself: what is read of one must not depend on which others are read with it.
         length = np.maximum(np.max(np.abs(slope), axis=(0, 2, 3), initial=0.0), 1e-300)

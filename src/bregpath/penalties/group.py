@@ -105,6 +105,10 @@ class GroupPenalty(AbstractPenalty):
             low, high = np.where(above, middle, low), np.where(above, high, middle)
         return np.clip(kappa * at(0.5 * (low + high)), self.lower, self.upper)
 
+    @property
+    def step_share(self) -> float:
+        return 0.5 if self.has_limits else 1.0  # a coordinate that meets its limit bends all others of its group
+
     def entry(self, z: Array) -> Array:
         return self._free_first(self.weights - self._norms(self.allowed(z)))
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from bregpath._known_to_core import Kernel, only_for_its_class
 from bregpath._typing import Array, BoolArray
-from bregpath.penalties.base import AbstractPenalty
+from bregpath.penalties.base import ON_IT, AbstractPenalty
 
 __all__ = ["L1Penalty"]
 
@@ -44,7 +44,7 @@ class L1Penalty(AbstractPenalty):
     def pace(self, z: Array, slope: Array, kappa: float) -> Array:
         if self.has_limits:
             return super().pace(z, slope, kappa)
-        beyond = np.abs(z) > self.weights
+        beyond = np.abs(z) > (1 + ON_IT) * self.weights
         stays = (beyond[0] & beyond[1]) | (self.weights == 0)
         return kappa * np.einsum("krcq,krcq->kr", slope * stays, slope)
 

@@ -329,7 +329,7 @@ class _Fit:
 
     def _deviance(self, eta: Array) -> float:
         problem, unit = self.problem, self.units.y_unit
-        excess = problem.value(eta) - problem.loss.saturated(problem.y, problem.w)
+        excess = problem.value(eta) - problem.floor
         return float(problem.loss.deviance_factor * unit**2 * excess)
 
     def _check_rank(self) -> Array:
