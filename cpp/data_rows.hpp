@@ -90,8 +90,9 @@ class DataRows : public Rows {
 
     double value(const Point& at) override {
         pause(double(size_) * (at.columns.size() + 1));
-        predict(at, next_.eta.data());
-        return loss(next_.eta.data(), next_.residual.data());
+        aside_.resize(2 * size_);  // a step that is looked at inside is not done yet
+        predict(at, aside_.data());
+        return loss(aside_.data(), aside_.data() + size_);
     }
 
     void update_hessian() override {
@@ -177,6 +178,7 @@ class DataRows : public Rows {
     const Size m_, outputs_;
     const bool linear_;
     Slot now_, next_;
+    std::vector<double> aside_;         // predictor and residual of a point that is no step's
     std::vector<double> r_, products_;  // rows; X'dR and X'r of the other columns
     Index live_, others_;  // columns of the step; others: all of them for linear stages
     Recursion moving_;     // R, or of linear stages the integrals of the changes of (beta, alpha) since the start

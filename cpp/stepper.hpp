@@ -18,6 +18,7 @@ namespace bregpath {
 // See _kernels/reference.py and _kernels/chebyshev.py for the constants, which are handed over by their names there.
 struct Settings {
     double kappa, fixed_step, tol;  // fixed_step: 0 for adaptive ones
+    bool looks_inside;              // of adaptive steps
     double safety, rate_margin, rate_share, entry_share, freeze_growth, min_progress, seen, rounding, noise;
     double damping, stability, max_stages, rate_steps, entry_floor, max_attempts;
 };
@@ -188,8 +189,9 @@ class Stepper {
             }
             const double worst = error(h, live);
             // Between two knots the loss need not fall by more than can be seen.
-            const double inside = has_domain ? highest_inside(h, live) - set_.noise * std::abs(state.value) : next_.value;
-            const double highest = std::max(next_.value, inside);
+            const bool looks_inside = set_.looks_inside && worst <= 1.0;
+            const double allowed = set_.noise * std::abs(state.value);
+            const double highest = std::max(next_.value, looks_inside ? highest_inside(h, live) - allowed : next_.value);
             const double rise = highest - state.value;
             outside = std::isinf(highest);
             // A true rise c h^2 - d h falls by more than a factor of four when h is halved; that of rounding does not.

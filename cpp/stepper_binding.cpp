@@ -51,6 +51,7 @@ Settings read_settings(const Named& from) {
         {"DAMPING", &to.damping},         {"STABILITY", &to.stability},       {"FREEZE_GROWTH", &to.freeze_growth},
     };
     for (const auto& [name, number] : numbers) *number = from.get<double>(name);
+    to.looks_inside = from.get<bool>("looks_inside");
     return to;
 }
 

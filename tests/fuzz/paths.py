@@ -81,10 +81,12 @@ def frames(seed: int) -> str:
 
 
 def screening(seed: int) -> str:
-    """The screened path is the unscreened one."""
+    """The screened path is the unscreened one; and where steps are looked at inside, its deviance falls."""
     problem = well_posed(seed, most_columns=150)
     with patch("bregpath.stores.base.WHOLE_BYTES", 0), patch("bregpath.flow.gram.MAX_WHOLE", 0):
         screened = trace(problem)
+    rise = np.diff(screened.deviance).max(initial=0.0) / screened.null_deviance
+    assert rise <= 1e-4 or not screened.loss.looks_inside, f"the deviance rises by {rise:.2g} of that of the null model"
     return assert_same(screened, trace(problem, screening=False), "screening", problem)
 
 

@@ -27,7 +27,7 @@ def whole_arguments():
         "penalty": Kernel("l1", {"weights": np.ones((M, 1)), "lower": -limit, "upper": limit}),
         "block": Kernel("dense", {"dense": np.asfortranarray(np.arange(N * M, dtype=float).reshape(N, M))}),
         "data": {"y": np.zeros(N), "w": np.full(N, 1 / N), "offset": None},
-        "settings": {"kappa": 1.0, "fit_intercept": True, "step": 0.0, "tol": 0.01, "linear_stages": False} | CONSTANTS,
+        "settings": {"kappa": 1.0, "fit_intercept": True, "step": 0.0, "tol": 0.01, "linear_stages": False, "looks_inside": False} | CONSTANTS,
         "check": lambda: None,
     }
 

@@ -108,6 +108,7 @@ def _make_stepper(system: System) -> Any:
             "step": system.step or 0.0,
             "tol": system.tol,
             "linear_stages": system.has_linear_stages,
+            "looks_inside": problem.loss.looks_inside,
             **CONSTANTS,
         },
         check=_interrupts.check,

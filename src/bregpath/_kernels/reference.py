@@ -127,7 +127,7 @@ def _refuse_unstable(system: System, knot: Knot, memory: Memory) -> None:
 
 def _adaptive_step(system: System, knot: Knot, memory: Memory) -> Step:
     """One accepted step, as long as the tolerance allows."""
-    penalty, linear, has_domain = system.penalty, system.has_linear_stages, system.problem.loss.has_domain
+    penalty, linear, loss = system.penalty, system.has_linear_stages, system.problem.loss
     started = np.any(penalty.entry(knot.z) < 0, axis=1)
     memory = _renew_curvature(system, knot, memory, started)
     rate = memory.rate * system.problem.kappa * RATE_MARGIN
@@ -150,11 +150,11 @@ def _adaptive_step(system: System, knot: Knot, memory: Memory) -> Step:
         after = _linear_step(system, knot, h, stages, live, memory.frozen) if linear else None
         after = _chebyshev_step(system, knot, h, stages, live) if not linear else after
         if after is None:  # overflow: the local curvature is far from that at the knot
-            h, is_outside = 0.2 * h, has_domain
+            h, is_outside = 0.2 * h, loss.has_domain
             continue
         error = _error(system, knot, after, live, h)
         highest = after.value
-        if has_domain:  # between two knots the loss need not fall by more than can be seen
+        if loss.looks_inside and error <= 1.0:  # between two knots the loss need not fall by more than can be seen
             highest = max(highest, _highest_inside(system, knot, after, live) - NOISE * abs(knot.value))
         rise, is_outside = highest - knot.value, np.isinf(highest)
         # A true rise c h^2 - d h falls by more than a factor of four when h is halved; that of rounding does not.

@@ -43,7 +43,10 @@ class AbstractLoss(ABC):
     can_saturate : bool
         True when a path ends once nearly all is explained, because coefficients only grow from there on.
     has_domain : bool
-        True when `value` is infinite for some ``eta``; then steps are also checked inside, where the path is read.
+        True when `value` is infinite for some ``eta``.
+    looks_inside : bool
+        True when adaptive steps are also checked inside, where the path is read: there coefficients within `tol` may
+        have a much larger value, or an infinite one.
     """
 
     name: str = ""
@@ -55,6 +58,7 @@ class AbstractLoss(ABC):
     null_is_exact: bool = False
     can_saturate: bool = True
     has_domain: bool = False
+    looks_inside: bool = False
     classes: Array | None = None
 
     def kernel(self) -> Kernel | None:
@@ -142,6 +146,7 @@ class UserLoss(AbstractLoss):
     """
 
     name = "user"
+    looks_inside = True
 
     def __init__(self, loss: Any) -> None:
         missing = [m for m in ("value", "gradient") if not callable(getattr(loss, m, None))]
@@ -151,7 +156,7 @@ class UserLoss(AbstractLoss):
                 f"{type(loss).__name__} lacks {' and '.join(missing)}."
             )
         self.loss = loss
-        settings = ("n_outputs", "has_units", "is_classifier")
+        settings = ("n_outputs", "has_units", "is_classifier", "looks_inside")
         methods = ("encode", "unit", "null", "saturated", "predict")
         for attribute in settings + methods:
             if hasattr(loss, attribute):

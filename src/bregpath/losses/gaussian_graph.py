@@ -25,6 +25,7 @@ class _GaussianGraphLoss(AbstractLoss):
 
     null_is_exact = True
     has_domain = True
+    looks_inside = True
     can_saturate = False  # the path goes on to the unpenalised fit, and edges may still leave
 
     def __init__(self, n_outputs: int = 1) -> None:

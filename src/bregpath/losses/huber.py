@@ -35,6 +35,7 @@ class HuberLoss(AbstractLoss):
     name = "huber"
     has_units = True
     is_location = True
+    looks_inside = True
 
     def __init__(self, threshold: float = 1.345) -> None:
         if not threshold > 0:

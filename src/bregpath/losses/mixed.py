@@ -169,7 +169,7 @@ class MixedCompositeLoss(AbstractLoss):
         return out
 
     def null(self, y: Array, w: Array) -> Array:
-        empty = np.empty((len(y), self.n_outputs))
+        empty = np.zeros((len(y), self.n_outputs))
         return np.concatenate([part.units * part.loss.null(data, w) for part, _, data in self._each(empty, y)])
 
     def saturated(self, y: Array, w: Array) -> float:

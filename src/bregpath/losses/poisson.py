@@ -25,6 +25,7 @@ class PoissonLoss(AbstractLoss):
     """
 
     name = "poisson"
+    looks_inside = True
 
     @only_for_its_class
     def kernel(self) -> Kernel:

@@ -36,6 +36,7 @@ class SplitLoss(AbstractLoss):
         self.deviance_factor = loss.deviance_factor
         self.can_saturate = loss.can_saturate
         self.has_domain = loss.has_domain
+        self.looks_inside = loss.looks_inside
         self.classes = loss.classes
 
     def value(self, eta: Array, y: Array, w: Array) -> float:
