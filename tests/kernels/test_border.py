@@ -15,6 +15,7 @@ if not _kernels.has_compiled():
     pytest.skip("built without the compiled core", allow_module_level=True)
 
 N, M = 7, 3
+STAGES = {"linear_stages": False, "looks_inside": False}
 
 
 def whole_arguments():
@@ -27,7 +28,7 @@ def whole_arguments():
         "penalty": Kernel("l1", {"weights": np.ones((M, 1)), "lower": -limit, "upper": limit}),
         "block": Kernel("dense", {"dense": np.asfortranarray(np.arange(N * M, dtype=float).reshape(N, M))}),
         "data": {"y": np.zeros(N), "w": np.full(N, 1 / N), "offset": None},
-        "settings": {"kappa": 1.0, "fit_intercept": True, "step": 0.0, "tol": 0.01, "linear_stages": False, "looks_inside": False} | CONSTANTS,
+        "settings": {"kappa": 1.0, "fit_intercept": True, "step": 0.0, "tol": 0.01, **STAGES, **CONSTANTS},
         "check": lambda: None,
     }
 
