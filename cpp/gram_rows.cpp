@@ -29,22 +29,39 @@ class GramRows final : public Rows {
             std::copy(R_.begin(), R_.end(), R), std::copy(residual_.begin(), residual_.end(), residual);
             return;
         }
-        // alpha + X beta, now and its integral, on all columns that took part.
-        std::vector<double> beta(m_, 0.0), eta(2 * n);
+        std::vector<double> beta(m_ + 1, 0.0);
         for (size_t c = 0; c < columns_.size(); ++c) beta[columns_[c]] = now_[c];
+        beta[m_] = now_.back();
+        stored_.push_back({R, residual, past_, std::move(beta), integral_});
+    }
+
+    // alpha + X beta, now and its integral, of all stored knots at once: rows of X stay in the cache from one to the next.
+    void flush() override {
+        if (stored_.empty()) return;
         Index columns;
         for (Size j = 0; j < m_; ++j)
-            if (integral_[j] != 0 || beta[j] != 0) columns.push_back(j);
-        const size_t k = columns.size();
-        for (size_t c = 0; c < k; ++c) pair_[c] = beta[columns[c]], pair_[k + c] = integral_[columns[c]];
-        const double alpha[2] = {now_.back(), integral_[m_]};
+            if (std::any_of(stored_.begin(), stored_.end(), [j](const Stored& s) { return s.integral[j] != 0 || s.beta[j] != 0; }))
+                columns.push_back(j);
+        const size_t outputs = 2 * stored_.size();
+        std::vector<double> coefficients, alpha, eta(outputs * n);
+        for (const Stored& s : stored_)
+            for (const std::vector<double>* of : {&s.beta, &s.integral}) {
+                for (const Size j : columns) coefficients.push_back((*of)[j]);
+                alpha.push_back((*of)[m_]);
+            }
         Data plain{};
-        plain.q = 2;
-        k_->predict(choice_.of(x_, columns), plain, alpha, pair_.data(), eta.data());
-        for (Size i = 0; i < n; ++i) {
-            residual[i] = data_.w[i] * (eta[i] - y_[i]);
-            R[i] = R_[i] + data_.w[i] * (eta[n + i] - y_[i] * past_);
+        plain.q = Size(outputs);
+        k_->predict(choice_.of(x_, columns), plain, alpha.data(), coefficients.data(), eta.data());
+        const double* now = eta.data();
+        for (const Stored& s : stored_) {
+            const double* integral = now + n;
+            for (Size i = 0; i < n; ++i) {
+                s.residual[i] = data_.w[i] * (now[i] - y_[i]);
+                s.R[i] = R_[i] + data_.w[i] * (integral[i] - y_[i] * s.past);
+            }
+            now = integral + n;
         }
+        stored_.clear();
     }
 
     void begin(const Point& now, const double*, double h, const Chebyshev::Stages& stages) override {
@@ -151,10 +168,18 @@ class GramRows final : public Rows {
         coefficients.assign(at.beta, at.beta + at.columns.size()), coefficients.push_back(at.alpha[0]);
     }
 
+    // A knot whose rows are still to be written: coefficients, and their integrals since R was loaded, with alpha.
+    struct Stored {
+        double *R, *residual;
+        double past;
+        std::vector<double> beta, integral;
+    };
+
     Data data_;
     Columns x_;
     Moments moments_;
     Size m_;
+    std::vector<Stored> stored_;
     CompactGram compact_;
     ColumnChoice choice_;
     std::vector<double> R_, residual_, y_;      // as they were loaded; y without the offset

@@ -38,8 +38,9 @@ class Rows {
     // --- the border: arrays (n, n_alpha) of Python
     // Set `now`, a point of a path with its R and residual.
     virtual void load(const Point& at, const double* R, const double* residual) = 0;
-    // R and residual of `now`.
+    // R and residual of `now`, which may be written by flush() only.
     virtual void store(double* R, double* residual) = 0;
+    virtual void flush() {}
 
     // --- a step from `now`, in which some columns are live; `speed` is that of their z, then that of alpha
     // The first of the stages of a step of length h.

@@ -267,6 +267,7 @@ class PyStepper {
             trouble = "interrupted";
         }
         if (!keep_rows && done > 0) rows.store(R, residual);
+        rows.flush();
         nb::gil_scoped_acquire gil;
         return nb::make_tuple(done, trouble, largest);
     }

@@ -104,8 +104,9 @@ class NullModel(NamedTuple):
 def null_model(problem: Problem, max_iter: int = 200) -> NullModel:
     """Intercept and free coefficients that minimise the loss while all others are zero, by damped Newton steps."""
     penalty = problem.penalty
-    # A constant column inside a free group is held at zero.
-    free = np.flatnonzero(penalty.free & np.any((penalty.lower < 0) | (penalty.upper > 0), axis=1))
+    free = np.flatnonzero(penalty.free)
+    if len(free):  # a constant column inside a free group is held at zero
+        free = free[np.any((penalty.lower[free] < 0) | (penalty.upper[free] > 0), axis=1)]
     block = problem.store.fetch(free)
     full = np.zeros(problem.beta_shape)
     q = problem.n_alpha

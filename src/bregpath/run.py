@@ -83,7 +83,7 @@ class TraceOptions:
 
     def times(self, t0: float) -> Array:
         """The times to report, of a path that begins at ``t0``."""
-        return t0 * np.geomspace(1.0, float(self.t_ratio), self.n_times) if self.t is None else self.t
+        return t0 * float(self.t_ratio) ** np.linspace(0.0, 1.0, self.n_times) if self.t is None else self.t
 
 
 class Assembled(NamedTuple):
@@ -136,7 +136,8 @@ class Track(AbstractTrack):
         at_rest = np.isinf(self.t0)
         self.times = options.times(1.0 if at_rest else self.t0 / unit)
         beta, free = np.zeros(problem.beta_shape), problem.penalty.free_among(state.columns)
-        beta[state.columns[free]] = flow.reading.at_knots(state.columns, state.knot.z)[free]
+        if free.any():
+            beta[state.columns[free]] = flow.reading.at_knots(state.columns, state.knot.z)[free]
         trajectory = Trajectory(flow.reading, state.knot.alpha, beta)
         self.record = Record(state, trajectory, Result.AT_REST if at_rest else None)
         if problem.penalty.free.any():

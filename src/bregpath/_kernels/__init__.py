@@ -11,7 +11,7 @@ from types import ModuleType
 
 import numpy as np
 
-from bregpath._kernels import exponential, inverse_scale_space, reference
+from bregpath._kernels import exponential, exponential_record, inverse_scale_space, reference
 from bregpath._kernels.exponential import takes_moments
 from bregpath._kernels.inverse_scale_space import Position
 from bregpath._kernels.inverse_scale_space import begin as begin_events
@@ -98,6 +98,8 @@ def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps:
 
 def values(system: System, alpha: Array, beta: Array) -> Array:
     """Loss at several points: intercepts (T, q) and coefficients (T, m, q) of the working columns."""
+    if exponential.applies(system):
+        return exponential_record.values(system, alpha, beta)
     if _compiled is not None and _compiled.supports(system):
         return _compiled.values(system, alpha, beta)
     return reference.values(system, alpha, beta)

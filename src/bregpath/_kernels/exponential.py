@@ -84,7 +84,8 @@ def _is_stiff(problem: Problem) -> bool:
 
 
 def _has_box(penalty: AbstractPenalty) -> bool:
-    return any(bool(np.any(np.isfinite(limit) & (limit != 0))) for limit in (penalty.lower, penalty.upper))
+    limits = (penalty.lower, penalty.upper) if penalty.has_limits else ()
+    return any(bool(np.any(np.isfinite(limit) & (limit != 0))) for limit in limits)
 
 
 def begin(knot: Knot) -> Memory:

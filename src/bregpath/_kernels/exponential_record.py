@@ -1,4 +1,4 @@
-"""What a block of exponential steps hands on: `Steps` from columns and intercept as one vector."""
+"""What a block of exponential steps hands on: `Steps` from columns and intercept as one vector; and losses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from bregpath._kernels.records import Knot, Memory, Steps, System
 from bregpath._typing import Array, IntArray
 
-__all__ = ["Stretch", "block_of", "coordinates"]
+__all__ = ["Stretch", "block_of", "coordinates", "values"]
 
 
 class Stretch(NamedTuple):
@@ -78,3 +78,15 @@ def _rows(system: System, knot: Knot, knots: Stretch, alpha: Array, z: Array, ke
     if not keep_rows:
         return R, residual
     return np.concatenate([knot.R[None], R]), np.concatenate([knot.residual[None], residual])
+
+
+def values(system: System, alpha: Array, beta: Array) -> Array:
+    """Loss at coefficients (T, m, 1) of the working columns and intercepts (T, 1), from the moments alone."""
+    kernel = system.block.kernel()
+    assert kernel is not None  # exponential.applies() has seen to it
+    moments, beta = kernel.numbers, beta[..., 0]
+    used = np.flatnonzero(beta.any(axis=0))  # the others may have no row in the matrix
+    beta, gram = beta[:, used], moments["gram"][np.ix_(used, used)]
+    u = alpha[:, 0] + beta @ moments["gram_mean"][used] - moments["y_mean"]
+    spread = moments["y_square"] + np.sum(beta * (beta @ gram - 2 * moments["gram_target"][used]), axis=1)
+    return 0.5 * (spread + u * u)  # type: ignore[no-any-return]

@@ -51,6 +51,7 @@ class AbstractReading(ABC):
     """
 
     degree: ClassVar[int]  # its number in files
+    knows_losses: ClassVar[bool] = False  # whether the loss at any time follows from that at the knots
 
     def __init__(self, penalty: AbstractPenalty, kappa: float) -> None:
         self.penalty = penalty
@@ -72,9 +73,9 @@ class AbstractReading(ABC):
         """From when on each of some consecutive knots holds."""
         return t
 
-    def losses(self, chunk: Chunk, times: Array) -> Array | None:
+    def losses(self, chunk: Chunk, times: Array) -> Array:
         """Loss at times inside a chunk, if it follows from that at the knots."""
-        return None
+        raise NotImplementedError
 
     @abstractmethod
     def locate(self, events: list[Event], order: IntArray) -> Array:
@@ -187,6 +188,7 @@ class StepOfPrimal(AbstractReading):
     """
 
     degree = 0
+    knows_losses = True
 
     def at_knots(self, columns: IntArray, z: Array) -> Array:
         return self.penalty.take(columns).primal(z, 1.0)

@@ -19,6 +19,7 @@ from bregpath.problem import Problem, null_model
 __all__ = ["ScreenedFlow", "first_entry"]
 
 BLOCK_STEPS = 16
+MOST_STEPS = 512  # where nothing is checked after them
 BLOCK_NUMBERS = 2**18  # of each kind, in a block of many steps
 MOST_NUMBERS = 2**21  # of each kind, beyond which blocks are shorter
 ROW_NUMBERS = 2**24  # of R, in a block of few
@@ -77,7 +78,7 @@ class ScreenedFlow(AbstractFlow):
         problem = self.problem
         alpha, beta, eta = null_model(problem)
         limits = problem.penalty.lower, problem.penalty.upper
-        outside = np.flatnonzero(np.any(beta != np.clip(beta, *limits), axis=1))
+        outside = np.flatnonzero(np.any(beta != np.clip(beta, *limits), axis=1)) if beta.any() else ()
         if len(outside):
             raise ValueError(
                 f"The unpenalised optimum of column {outside[0]} (`penalty_factor` 0) lies outside its `lower` and "
@@ -118,9 +119,9 @@ class ScreenedFlow(AbstractFlow):
             whole = working.is_whole
             # R is kept at every step of a screened block: fewer steps where it is large.
             most = MOST_NUMBERS // knot.z.size if whole else ROW_NUMBERS // knot.R.size
-            max_steps = int(np.clip(most, 2, BLOCK_STEPS))
+            max_steps = min(max(most, 2), BLOCK_STEPS)
             if whole and not is_watched:
-                max_steps = int(np.clip(BLOCK_NUMBERS // knot.z.size, max_steps, 512))
+                max_steps = min(max(BLOCK_NUMBERS // knot.z.size, max_steps), MOST_STEPS)
             steps = self.steps_of(system, knot, memory, until, max_steps, keep_rows=not whole)
             certificate = working.certify(steps)
             steps = steps.first(certificate.certain)

@@ -116,13 +116,12 @@ class Trajectory:
 
     def losses(self, times: Array) -> Array | None:
         """Loss at some times, if it follows from that at the knots."""
-        out = np.full(len(times), self.chunks[0].value[0] if self.chunks else np.nan)
+        if not (self.reading.knows_losses and self.chunks):
+            return None
+        out = np.full(len(times), self.chunks[0].value[0])
         for chunk, here in self._holders(times):
-            known = self.reading.losses(chunk, times[here])
-            if known is None:
-                return None
-            out[here] = known
-        return out if self.chunks else None
+            out[here] = self.reading.losses(chunk, times[here])
+        return out
 
     def _holders(self, times: Array) -> Iterator[tuple[Chunk, IntArray]]:
         """Chunks with the numbers of the times inside them; not those before the first knot, where nothing moves."""

@@ -41,7 +41,7 @@ class WorkingSet:
             self.block = problem.store.fetch(self.columns)
             if can_gram and GramBlock.pays(problem, self.block):
                 self.block = GramBlock(problem, self.block)
-        self.penalty: AbstractPenalty = problem.penalty.take(self.columns)
+        self.penalty: AbstractPenalty = problem.penalty if self.is_whole else problem.penalty.take(self.columns)
         self.dual: Dual | None = None  # set at the start of a path that screens
 
     def copy(self) -> WorkingSet:
