@@ -1,6 +1,8 @@
 // Arrays as the kernels take them.
 #pragma once
 
+#include <deque>
+#include <utility>
 #include <vector>
 
 #include "kernels.hpp"
@@ -12,6 +14,26 @@ inline void transpose(const double* from, Size rows, Size columns, double* to) {
     for (Size i = 0; i < rows; ++i)
         for (Size l = 0; l < columns; ++l) to[l * rows + i] = from[i * columns + l];
 }
+
+// Indicators of most rows as those of the others: v on some rows is v everywhere and -v on the rest. Columns point into it.
+class Opposites {
+   public:
+    // The column of n rows in whichever way less of it is stored.
+    Column shorter(const Column& x, Size n) {
+        if (!x.is_indicator || 2 * x.count <= n) return x;
+        std::vector<bool> is_stored(n, false);
+        for (Size e = 0; e < x.count; ++e) is_stored[x.rows[e]] = true;
+        std::vector<int32_t> rest;
+        for (Size i = 0; i < n; ++i)
+            if (!is_stored[i]) rest.push_back(int32_t(i));
+        values_.push_back(-*x.values), rows_.push_back(std::move(rest));
+        return {&values_.back(), rows_.back().data(), Size(rows_.back().size()), x.center - *x.values, x.scale, true};
+    }
+
+   private:
+    std::deque<double> values_;
+    std::deque<std::vector<int32_t>> rows_;
+};
 
 // Some of the columns of a design, valid until the next choice.
 class ColumnChoice {

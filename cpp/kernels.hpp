@@ -23,7 +23,7 @@ enum class Loss : int { gaussian, logistic, poisson, huber, multinomial, ising_f
 // A column of a design: n numbers, or (CSC) those that are stored, with implicit centring and scaling.
 struct Column {
     const double* values;
-    const int32_t* rows = nullptr;  // sparse: of the stored values ...
+    const int32_t* rows = nullptr;  // sparse: of the stored values, each once ...
     Size count = 0;                 // ... and how many there are
     double center = 0, scale = 1;   // sparse: subtracted from every entry, and divides the column
     bool is_indicator = false;      // sparse: all that is stored is one and the same number

@@ -72,7 +72,7 @@ Penalty read_penalty(const Kernel& from) {
 }
 
 // The columns of a block of n rows; none where a Gram matrix stands for them.
-std::vector<Column> read_columns(const Named& from, Size n) {
+std::vector<Column> read_columns(const Named& from, Size n, Opposites& opposites) {
     std::vector<Column> columns;
     if (from.has("dense")) {
         const Size k = from.length("dense", 1);
@@ -84,14 +84,15 @@ std::vector<Column> read_columns(const Named& from, Size n) {
         const int32_t* rows = from.array<const int32_t>("indices", {stored});
         const int64_t* ends = from.array<const int64_t>("indptr", {k + 1});
         const double *center = from.numbers("center", {k}), *scale = from.numbers("scale", {k});
+        require(std::all_of(rows, rows + stored, [n](int32_t i) { return i >= 0 && i < n; }),
+                "a row of a sparse block is out of range");
         for (Size j = 0; j < k; ++j) {
             require(0 <= ends[j] && ends[j] <= ends[j + 1] && ends[j + 1] <= stored, "`indptr` is out of range");
             const double *first = values + ends[j], *last = values + ends[j + 1];
             const bool is_indicator = first < last && std::all_of(first, last, [first](double x) { return x == *first; });
-            columns.push_back({first, rows + ends[j], ends[j + 1] - ends[j], center[j], scale[j], is_indicator});
+            const Column column{first, rows + ends[j], ends[j + 1] - ends[j], center[j], scale[j], is_indicator};
+            columns.push_back(opposites.shorter(column, n));
         }
-        require(std::all_of(rows, rows + stored, [n](int32_t i) { return i >= 0 && i < n; }),
-                "a row of a sparse block is out of range");
     }
     return columns;
 }
@@ -216,7 +217,8 @@ class PyStepper {
    public:
     PyStepper(nb::tuple loss, nb::tuple penalty, nb::tuple block, nb::dict data, nb::dict settings, nb::callable check)
         : lookout(std::move(check)), arguments(nb::make_tuple(loss, penalty, block, data)),
-          n_(count_rows(Kernel(block).numbers, Named("the data", data))), columns_(read_columns(Kernel(block).numbers, n_)) {
+          n_(count_rows(Kernel(block).numbers, Named("the data", data))),
+          columns_(read_columns(Kernel(block).numbers, n_, opposites_)) {
         require(knows(Kernel(loss).name, Kernel(penalty).name, Kernel(block).name), "loss, penalty or block is unknown");
         Penalty mirror = read_penalty(Kernel(penalty));
         m_ = mirror.m, q_ = mirror.q;
@@ -343,6 +345,7 @@ class PyStepper {
     }
 
     Size n_, m_ = 0, q_ = 0;
+    Opposites opposites_;
     std::vector<Column> columns_;
     std::vector<double> offset_;
     std::unique_ptr<Stepper> stepper_;
