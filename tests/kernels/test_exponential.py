@@ -178,7 +178,10 @@ def test_rows_on_demand_change_nothing(name, kernels, request):
 def test_rows_are_made_of_columns_that_move(made):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((200, 100))
-    path = bregpath.trace_path(X, X[:, 7] - X[:, 60] + 0.1 * rng.standard_normal(200), t_ratio=10.0)
+    y = X[:, 7] - X[:, 60] + 0.1 * rng.standard_normal(200)
+    path = bregpath.trace_path(X, y, t_ratio=10.0)
+    errors = y - path.intercept[:, None] - path.coef @ X.T
+    assert_allclose(path.deviance, np.mean(errors**2, axis=1), rtol=1e-10)
     active = np.count_nonzero(path.coef.any(axis=0))
     assert active <= made[-1] <= active + 2
     assert made[-1] < 30
