@@ -14,7 +14,8 @@ class GramRows final : public Rows {
    public:
     GramRows(const Kernels* kernels, const Data& data, const Columns& x, const Moments& moments, double alpha_rate)
         : Rows(kernels, x.n, 1, alpha_rate), data_(data), x_(x), moments_(moments), m_(x.k), compact_(x.k),
-          y_(data.y, data.y + x.n), integral_(m_ + 1), zero_(m_ + 1), speed_(m_ + 1), pair_(2 * m_), over_all_(2 * m_) {
+          y_(data.y, data.y + x.n), integral_(m_ + 1), zero_(m_ + 1), speed_(m_ + 1), pair_(2 * m_), over_all_(2 * m_),
+          over_others_(2 * m_) {
         for (Size i = 0; data.offset && i < n; ++i) y_[i] -= data.offset[i];
     }
 
@@ -84,10 +85,24 @@ class GramRows final : public Rows {
     void finish(const double* z_now, const double*, double* z, double* slope) override {
         const size_t k = live_.size();
         const std::vector<double>& integral = step_integral_.stage();
-        std::copy_n(next_.begin(), k, pair_.begin()), std::copy_n(integral.begin(), k, pair_.begin() + k);
+        Flags is_live(m_, 0);
+        for (const Size j : live_) is_live[j] = 1;
+        const bool many = 2 * Size(k) > m_;  // then the columns of the others are fewer
         gram_columns_.clear();
-        for (const Size j : live_) gram_columns_.push_back({moments_.matrix + j * moments_.stride});
-        multiply(k_, gram_columns_, m_, 2, pair_.data(), over_all_.data());
+        for (Size j = 0; j < m_; ++j)
+            if (is_live[j] != many) gram_columns_.push_back({moments_.matrix + j * moments_.stride});
+        if (many) {
+            std::fill(pair_.begin(), pair_.end(), 0.0);
+            for (size_t c = 0; c < k; ++c) pair_[live_[c]] = next_[c], pair_[m_ + live_[c]] = integral[c];
+            const double* both[2] = {pair_.data(), pair_.data() + m_};
+            const Size rest = Size(gram_columns_.size());
+            k_->dots({m_, rest, gram_columns_.data(), true}, both, 2, over_others_.data());
+            for (Size j = 0, c = 0; j < m_; ++j)
+                if (!is_live[j]) over_all_[j] = over_others_[c], over_all_[m_ + j] = over_others_[rest + c++];
+        } else {
+            std::copy_n(next_.begin(), k, pair_.begin()), std::copy_n(integral.begin(), k, pair_.begin() + k);
+            multiply(k_, gram_columns_, m_, 2, pair_.data(), over_all_.data());
+        }
         const double u = mean_of({live_, next_.data(), &next_[k]}) - moments_.y_mean;
         const double u_integral = mean_of({live_, integral.data(), &integral[k]}) - h_ * moments_.y_mean;
         for (Size j = 0; j < m_; ++j) {
@@ -190,7 +205,7 @@ class GramRows final : public Rows {
     Recursion step_integral_;                   // of those of the step
     Index chosen_;                              // positions in the compact matrix
     std::vector<double> chosen_mean_, chosen_target_;
-    std::vector<double> zero_, speed_, pair_, over_all_;
+    std::vector<double> zero_, speed_, pair_, over_all_, over_others_;
     std::vector<Column> gram_columns_;
 };
 
