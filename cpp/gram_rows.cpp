@@ -40,9 +40,10 @@ class GramRows final : public Rows {
     void flush() override {
         if (stored_.empty()) return;
         Index columns;
-        for (Size j = 0; j < m_; ++j)
-            if (std::any_of(stored_.begin(), stored_.end(), [j](const Stored& s) { return s.integral[j] != 0 || s.beta[j] != 0; }))
-                columns.push_back(j);
+        for (Size j = 0; j < m_; ++j) {
+            const auto takes_part = [j](const Stored& s) { return s.integral[j] != 0 || s.beta[j] != 0; };
+            if (std::any_of(stored_.begin(), stored_.end(), takes_part)) columns.push_back(j);
+        }
         const size_t outputs = 2 * stored_.size();
         std::vector<double> coefficients, alpha, eta(outputs * n);
         for (const Stored& s : stored_)
@@ -85,24 +86,7 @@ class GramRows final : public Rows {
     void finish(const double* z_now, const double*, double* z, double* slope) override {
         const size_t k = live_.size();
         const std::vector<double>& integral = step_integral_.stage();
-        Flags is_live(m_, 0);
-        for (const Size j : live_) is_live[j] = 1;
-        const bool many = 2 * Size(k) > m_;  // then the columns of the others are fewer
-        gram_columns_.clear();
-        for (Size j = 0; j < m_; ++j)
-            if (is_live[j] != many) gram_columns_.push_back({moments_.matrix + j * moments_.stride});
-        if (many) {
-            std::fill(pair_.begin(), pair_.end(), 0.0);
-            for (size_t c = 0; c < k; ++c) pair_[live_[c]] = next_[c], pair_[m_ + live_[c]] = integral[c];
-            const double* both[2] = {pair_.data(), pair_.data() + m_};
-            const Size rest = Size(gram_columns_.size());
-            k_->dots({m_, rest, gram_columns_.data(), true}, both, 2, over_others_.data());
-            for (Size j = 0, c = 0; j < m_; ++j)
-                if (!is_live[j]) over_all_[j] = over_others_[c], over_all_[m_ + j] = over_others_[rest + c++];
-        } else {
-            std::copy_n(next_.begin(), k, pair_.begin()), std::copy_n(integral.begin(), k, pair_.begin() + k);
-            multiply(k_, gram_columns_, m_, 2, pair_.data(), over_all_.data());
-        }
+        multiply_others(integral);
         const double u = mean_of({live_, next_.data(), &next_[k]}) - moments_.y_mean;
         const double u_integral = mean_of({live_, integral.data(), &integral[k]}) - h_ * moments_.y_mean;
         for (Size j = 0; j < m_; ++j) {
@@ -170,6 +154,28 @@ class GramRows final : public Rows {
     void product(const double* beta, double* out) {
         const std::vector<double>& product = compact_.product(k_, beta);
         for (size_t c = 0; c < chosen_.size(); ++c) out[c] = product[chosen_[c]];
+    }
+
+    // G times the coefficients at the end of a step, and times their integrals, of the columns that were not live: by the columns
+    // of those that were, or by their own where these are fewer.
+    void multiply_others(const std::vector<double>& integral) {
+        const Size k = Size(live_.size());
+        const bool are_few = 2 * k > m_;
+        Flags is_live(m_, 0);
+        for (const Size j : live_) is_live[j] = 1;
+        gram_columns_.clear();
+        for (Size j = 0; j < m_; ++j)
+            if (is_live[j] != are_few) gram_columns_.push_back({moments_.matrix + j * moments_.stride});
+        if (!are_few) {
+            std::copy_n(next_.begin(), k, pair_.begin()), std::copy_n(integral.begin(), k, pair_.begin() + k);
+            return multiply(k_, gram_columns_, m_, 2, pair_.data(), over_all_.data());
+        }
+        std::fill(pair_.begin(), pair_.end(), 0.0);
+        for (Size c = 0; c < k; ++c) pair_[live_[c]] = next_[c], pair_[m_ + live_[c]] = integral[c];
+        const double* both[2] = {pair_.data(), pair_.data() + m_};
+        k_->dots({m_, m_ - k, gram_columns_.data(), true}, both, 2, over_others_.data());
+        for (Size j = 0, c = 0; j < m_; ++j)
+            if (!is_live[j]) over_all_[j] = over_others_[c], over_all_[m_ + j] = over_others_[m_ - k + c++];
     }
 
     // Mean of alpha + X beta.

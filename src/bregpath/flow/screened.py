@@ -78,7 +78,7 @@ class ScreenedFlow(AbstractFlow):
         problem = self.problem
         alpha, beta, eta = null_model(problem)
         limits = problem.penalty.lower, problem.penalty.upper
-        outside = np.flatnonzero(np.any(beta != np.clip(beta, *limits), axis=1)) if beta.any() else ()
+        outside = np.flatnonzero(np.any(beta != np.clip(beta, *limits), axis=1))
         if len(outside):
             raise ValueError(
                 f"The unpenalised optimum of column {outside[0]} (`penalty_factor` 0) lies outside its `lower` and "
