@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,6 +38,7 @@ class Problem:
     kappa: float
     fit_intercept: bool
     known_scan: Scan | None = None  # of the store with these weights, where it has been done
+    moments: Any = None  # room for what squared loss knows of the columns, whatever kappa is; see `flow.gram.Moments`
 
     @cached_property
     def scan(self) -> Scan:

@@ -11,6 +11,7 @@ import numpy as np
 
 from bregpath import _frames, _validation
 from bregpath._typing import Array, IntArray
+from bregpath.flow.moments import Moments
 from bregpath.losses import AbstractLoss, as_loss
 from bregpath.path import Units
 from bregpath.penalties import AbstractPenalty, build_penalty
@@ -132,7 +133,7 @@ class Regression(PenalisedStudy):
             penalty = deepcopy(penalty) if penalty is self.penalty else penalty
             penalty.lower *= factor
             penalty.upper *= factor
-        problem = Problem(inside, loss, penalty, y, w, offset, self.kappa, self.fit_intercept, scan)
+        problem = Problem(inside, loss, penalty, y, w, offset, self.kappa, self.fit_intercept, scan, Moments())
         return Assembled(problem, units)
 
     def _unit_of(self, y: Array, offset: Array, w: Array) -> float:

@@ -18,6 +18,7 @@ from bregpath._kernels import Steps
 from bregpath._progress import progress_bar
 from bregpath._typing import Array, IntArray
 from bregpath.flow import FLOWS, GISS, GLBI, AbstractFlow
+from bregpath.flow.gram import GramBlock
 from bregpath.flow.integrate import AbstractTrack, Record, integrate
 from bregpath.flow.stop import Progress, Result, as_stop
 from bregpath.flow.trajectory import Trajectory
@@ -150,6 +151,11 @@ class Track(AbstractTrack):
         flow, record = self.flow, self.record
         if flow is not None and record.result is Result.STALLED and not record.end > self.t0 * (1 + MIN_START):
             raise _no_start(flow, self.t0 / self.unit)
+
+    @property
+    def gram(self) -> GramBlock | None:
+        """The Gram matrix that the path works on instead of the data, if it does."""
+        return None if self.problem.moments is None else self.problem.moments.gram  # type: ignore[no-any-return]
 
     # --- when it ends ----------------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from bregpath import _frames
 from bregpath._typing import Array, BoolArray, IntArray
+from bregpath.flow.moments import Moments
 from bregpath.path import Path
 from bregpath.penalties import AbstractPenalty
 from bregpath.run import Assembled, TraceOptions, Track, run
@@ -122,9 +123,9 @@ class AbstractStudy(ABC):
         """The same study, damped in another way."""
         return replace(self, kappa=kappa)  # type: ignore[type-var]
 
-    def track(self) -> Track:
-        """The path on all rows, not yet traced."""
-        return Track(self.on, self.options, self.encoder)
+    def track(self, source: Source | None = None) -> Track:
+        """The path on all rows, not yet traced; ``source`` has them, if other tracks have them too."""
+        return Track(self.on if source is None else source.at(self.kappa), self.options, self.encoder)
 
     def trace(self, **changes: Any) -> Any:
         """The path on all rows; ``changes`` stand in for options."""
@@ -154,15 +155,26 @@ class AbstractStudy(ABC):
         sources = self.sources(samples, at_once) if sources is None else sources
         return [Track(source.at(self.kappa), options, self.encoder) for source in sources]
 
-    def sources(self, samples: Sequence[IntArray], at_once: int | None = None) -> list[Source]:
-        """Samples of rows, to be traced as often as wanted."""
+    def sources(
+        self, samples: Sequence[IntArray], at_once: int | None = None, whole: Track | None = None
+    ) -> list[Source]:
+        """Samples of rows, to be traced as often as wanted.
+
+        ``whole`` is the path on all rows, if it has started: samples of most of them may use what it works on.
+        """
         live = len(samples) if at_once is None else min(at_once, len(samples))
         share = np.mean([len(rows) for rows in samples]) / len(self.w)
         copies = bool(live * share * self.nbytes <= COPY_BYTES)
-        return [Source(lambda rows=rows: self._on_rows(rows, copies)) for rows in samples]  # type: ignore[misc]
+        return [Source(lambda rows=rows: self._on_rows(rows, copies, whole)) for rows in samples]  # type: ignore[misc]
 
-    def _on_rows(self, rows: IntArray, copies: bool) -> Assembled:
-        return self.on(np.bincount(rows, minlength=len(self.w)) * self.w, copies)
+    def _on_rows(self, rows: IntArray, copies: bool, whole: Track | None) -> Assembled:
+        counts = np.bincount(rows, minlength=len(self.w))
+        gram = None if whole is None else whole.gram
+        if whole is None or gram is None or not copies or counts.max() > 1 or 2 * len(rows) < len(self.pool):
+            return self.on(counts * self.w, copies)
+        made = self.on(counts * self.w)
+        moments = Moments(gram, whole.units.scale / made.units.scale)
+        return made._replace(problem=replace(made.problem, moments=moments))
 
 
 class PenalisedStudy(AbstractStudy):

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 import bregpath
 from bregpath import _kernels
 from bregpath._kernels import exponential
-from bregpath.flow import gram
+from bregpath.flow import gram, moments
 from bregpath.flow.gram import GramBlock, GramOnDemand
 from tests.helpers import assert_same_path, make_data
 
@@ -148,8 +148,8 @@ def made(monkeypatch):
         counts.append(np.count_nonzero(self._is_made))
 
     make_rows = GramOnDemand.make_rows
-    for name, number in {"MAX_AT_ONCE": 5, "MIN_MADE": 2}.items():
-        monkeypatch.setattr(gram, name, number)
+    monkeypatch.setattr(moments, "MAX_AT_ONCE", 5)
+    monkeypatch.setattr(gram, "MADE_TOGETHER", 2)
     monkeypatch.setattr(GramOnDemand, "make_rows", count_rows)
     return counts
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from copy import copy
+from mmap import mmap
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -14,16 +16,16 @@ from bregpath.problem import Problem
 from bregpath.stores import AbstractBlock, DenseBlock
 from bregpath.stores.dense import row_runs
 
-__all__ = ["GramBlock", "GramOnDemand", "gram_of_all"]
+__all__ = ["GramBlock", "GramOnDemand", "as_dense"]
 
 MAX_WHOLE = 4000  # columns of a matrix that stands for all of them
-MAX_AT_ONCE = 256  # columns up to which such a matrix is made at once
-MIN_MADE = 16  # rows of a matrix that are made together ...
-MADE_SHARE = 0.25  # ... or so many more of those that are there
+MADE_TOGETHER = 16  # rows of a matrix that are made at once, or a multiple of it ...
+MADE_SHARE = 0.25  # ... that is at least this share of those that are there
 LARGE_MEAN = 10.0  # square of a mean over the variance, beyond which a difference of moments is too coarse
 ROUNDING = 1e-28  # the same for means that are zero but for rounding
 
 RowRuns = Callable[[], Iterator[tuple[slice, Array]] | None]
+RowMaker = Callable[[IntArray, Array], Array]  # rows of a Gram matrix; columns, and how long each has to wait
 
 
 class GramBlock(AbstractBlock):
@@ -39,7 +41,7 @@ class GramBlock(AbstractBlock):
 
     def __init__(self, problem: Problem, block: AbstractBlock | None) -> None:
         self.problem = problem
-        self.rows = rows = None if block is None else _as_dense(block)
+        self.rows = rows = None if block is None else as_dense(block)
         self.shape = problem.store.shape if rows is None else rows.shape
         self._center_response()
         runs: RowRuns = problem.store.row_blocks if rows is None else lambda: row_runs(rows.X)
@@ -101,13 +103,22 @@ class GramBlock(AbstractBlock):
     def columns(self, index: IntArray) -> AbstractBlock:
         return self.problem.store.fetch(index) if self.rows is None else self.rows.columns(index)
 
+    @property
+    def nbytes(self) -> int:
+        """Size of the whole matrix."""
+        return 8 * self.shape[1] ** 2
+
+    def rows_of(self, columns: IntArray, wait: Array) -> Array:
+        """Some rows of the matrix."""
+        return self._room[columns]
+
     def _columns(self) -> AbstractBlock:
         return self.columns(np.arange(self.shape[1])) if self.rows is None else self.rows
 
     def append(self, more: AbstractBlock) -> AbstractBlock:
         """The block with more columns; without the matrix where it no longer pays."""
         assert self.rows is not None
-        rows = self.rows.append(_as_dense(more))
+        rows = self.rows.append(as_dense(more))
         if not self.pays(self.problem, rows):
             return rows
         X, w, old, new = rows.X, self.problem.w, self.shape[1], rows.shape[1]
@@ -149,42 +160,67 @@ class GramOnDemand(GramBlock):
     """The matrix of all columns of the store, of which a row is made when its column is about to move.
 
     Columns that stay at zero are most, and need none. Kernels that know of it call ``make_rows`` before they use a row.
+    Problems, and threads, may share the matrix: what a row is does not depend on those that are made with it.
+
+    Parameters
+    ----------
+    problem : Problem
+    made_by : callable, optional
+        Makes some rows; by default from the rows of the data.
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, made_by: RowMaker | None = None) -> None:
         self.problem, self.rows, self.shape = problem, None, problem.store.shape
         self._center_response()
         p = self.shape[1]
-        self._room = np.empty((p, p))  # what is not written takes no memory
-        self._is_made = np.zeros(p, dtype=bool)
+        # What is not written takes no memory: of a map that is so page by page, of a large array of NumPy by 2 MB.
+        self._room = np.frombuffer(mmap(-1, 8 * p * p)).reshape(p, p)
+        self._is_made, self.has_moved = np.zeros(p, dtype=bool), np.zeros(p, dtype=bool)
+        self._made_by, self._lock = made_by, Lock()
         self.mean = problem.scan.mean
         self.target = problem.store.products((problem.w * self.y)[None, :, None])[0, :, 0]
 
     def make_rows(self, wait: Array) -> None:
         """The rows of columns that move (``wait`` is 0), and of those that will soonest where any is made."""
-        missing = np.flatnonzero(~self._is_made)
-        wanted = np.count_nonzero(wait[missing] <= 0)
-        if not wanted:
-            return
-        count = max(wanted, MIN_MADE, int(MADE_SHARE * (self.shape[1] - len(missing))))
-        columns = missing[np.argsort(wait[missing], kind="stable")[:count]]
+        moves = wait <= 0
+        self.has_moved |= moves
+        if not self._is_made[moves].all():
+            self.make(wait, int((1 + MADE_SHARE) * np.count_nonzero(moves)))
+
+    def make(self, wait: Array, least: int = 0) -> None:
+        """Make what is missing of rows that are wanted (``wait`` is 0), and others until there are so many."""
+        with self._lock:
+            missing = ~self._is_made
+            wanted = np.count_nonzero(missing & (wait <= 0))
+            if not wanted:
+                return
+            count = max(wanted, least - np.count_nonzero(self._is_made))
+            # Of whole batches BLAS makes a row the same bit by bit, whichever others are in them.
+            count = -(-count // MADE_TOGETHER) * MADE_TOGETHER
+            columns = np.argsort(np.where(missing, wait, np.inf), kind="stable")[:count]
+            rows, new = (self._made_by or self._sum_up)(columns, wait), missing[columns]
+            self._room[columns[new]] = rows[new]
+            self._is_made[columns] = True
+
+    def rows_of(self, columns: IntArray, wait: Array) -> Array:
+        wait = wait.copy()
+        wait[columns] = 0.0
+        self.make(wait)
+        return super().rows_of(columns, wait)
+
+    def _sum_up(self, columns: IntArray, wait: Array) -> Array:
         # The weighted sum of the centred columns is zero, so the other factor need not be centred.
-        centred = _as_dense(self.problem.store.fetch(columns)).X - self.mean[columns]
-        self._room[columns] = self.problem.store.products((self.problem.w[:, None] * centred).T[..., None])[..., 0]
-        self._is_made[columns] = True
+        centred = as_dense(self.problem.store.fetch(columns)).X - self.mean[columns]
+        return self.problem.store.products((self.problem.w[:, None] * centred).T[..., None])[..., 0]
 
     @only_for_its_class
     def kernel(self) -> Kernel:
-        return Kernel("gram", {**self._numbers(), "make_rows": self.make_rows})
+        asked = {} if self._is_made.all() else {"make_rows": self.make_rows}
+        return Kernel("gram", {**self._numbers(), **asked})
 
 
-def gram_of_all(problem: Problem, asks_for_rows: bool) -> GramBlock:
-    """The matrix that stands for the store; at once where kernels do not ask for its rows, or these are few."""
-    on_demand = asks_for_rows and problem.store.shape[1] > MAX_AT_ONCE
-    return GramOnDemand(problem) if on_demand else GramBlock(problem, None)
-
-
-def _as_dense(block: AbstractBlock) -> DenseBlock:
+def as_dense(block: AbstractBlock) -> DenseBlock:
+    """The columns of a block, with their zeros."""
     return block if isinstance(block, DenseBlock) else DenseBlock(block.matvec(np.eye(block.shape[1])))
 
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from bregpath._kernels import Steps
 from bregpath._typing import IntArray
-from bregpath.flow.gram import GramBlock, gram_of_all
+from bregpath.flow.gram import GramBlock
+from bregpath.flow.moments import Moments
 from bregpath.flow.screening import Certificate, Dual
 from bregpath.penalties import AbstractPenalty
 from bregpath.problem import Problem
@@ -36,7 +37,7 @@ class WorkingSet:
         self.is_whole = len(self.columns) == p
         self.block: AbstractBlock
         if whole_gram:
-            self.block = gram_of_all(problem, asks_for_rows)
+            self.block = (problem.moments or Moments()).of(problem, asks_for_rows)
         else:
             self.block = problem.store.fetch(self.columns)
             if can_gram and GramBlock.pays(problem, self.block):

@@ -14,6 +14,7 @@ from bregpath._threads import threads
 from bregpath._typing import Array
 from bregpath.flow.integrate import integrate
 from bregpath.flow.stop import Result
+from bregpath.run import Track
 from bregpath.selection.checks import check_choice, check_count
 from bregpath.selection.curves import MIN_FOLDS, SE_RULES
 from bregpath.selection.fold_curves import FoldCurves, FoldTrack, Looks
@@ -160,16 +161,16 @@ def _validate_one(
 ) -> Selection:  # fmt: skip
     """The path of all rows advances with the folds."""
     with threads(n_jobs, len(folds) + 1) as each:
-        whole, options = study.track(), study.options
+        whole, options, training = study.track(), study.options, [train for train, _ in folds]
         whole.start()
-        clock, looks = whole.times, _looks(study, whole.times, 1.0, (FIRST, STRETCH), patience)
+        clock, looks = whole.times, _looks(study, whole, whole.times, 1.0, (FIRST, STRETCH), patience)
         # Times and rules of the user act on the path of all rows, which then tells the clock when it has ended.
         at_once = full or options.t is not None or options.stop is not None or len(clock) < FEW_TIMES
         first = len(clock) if at_once else looks.first
         integrate([whole], [float(clock[first - 1])], each=each)
         clock = whole.reached(clock)
-        parts = _fold_tracks(study, scorers, folds, clock, study.sources([train for train, _ in folds]))
-        curves = FoldCurves(study, whole, clock, parts, _looks(study, clock, 1.0, (FIRST, STRETCH), patience))
+        parts = _fold_tracks(study, scorers, folds, clock, study.sources(training, whole=whole))
+        curves = FoldCurves(study, whole, clock, parts, _looks(study, whole, clock, 1.0, (FIRST, STRETCH), patience))
         with progress_bar(options.progress, float(clock[0]), float(clock[-1])) as report:
             race = Race([curves], report)
             tracks = [Entrant(whole, curves), *(Entrant(part, curves) for part in parts)]
@@ -183,20 +184,21 @@ def _validate_several(
 ) -> Selection:  # fmt: skip
     """Folds of all kappas on one clock; then the paths on all rows, of the kappas that are chosen."""
     with threads(n_jobs, len(folds) * len(kappas)) as each:
-        sources, entered, t0 = study.sources([train for train, _ in folds]), {}, 0.0
+        everything, entered = Source(study.on), {}
+        begun = study.track(everything)
+        begun.start()
+        t0 = float(begun.times[0])  # which does not depend on kappa
+        sources = study.sources([train for train, _ in folds], whole=begun)
         for kappa in kappas:
             ratio = window(study.options.t_ratio, kappa)
             one = study.with_kappa(kappa).with_options(t_ratio=ratio, progress=False)
-            whole = one.track()
-            if not t0 or one.options.stop is not None:  # t0 does not depend on kappa
-                whole.start()
-                t0 = float(whole.times[0])
+            whole = one.track(everything)
             clock = one.options.times(t0)
             if one.options.stop is not None:  # a rule acts on the path of all rows, which tells when it has ended
                 integrate([whole], [float(clock[-1])], each=each)
                 clock = whole.reached(clock)
             parts = _fold_tracks(one, scorers, folds, clock, sources)
-            looks = _looks(one, clock, window(1.0, kappa), (FIRST_OF_SEVERAL, STRETCH_OF_SEVERAL), patience)
+            looks = _looks(one, begun, clock, window(1.0, kappa), (FIRST_OF_SEVERAL, STRETCH_OF_SEVERAL), patience)
             entered[kappa] = FoldCurves(one, whole, clock, parts, replace(looks, of_several=True))
         with progress_bar(study.options.progress, t0, window(study.options.t_ratio, kappas[0]) * t0) as report:
             race = Race(list(entered.values()), report)
@@ -216,11 +218,12 @@ def _validate_several(
 
 
 def _looks(
-    study: AbstractStudy, clock: Array, factor: float, shares: tuple[float, float], patience: int | None
+    study: AbstractStudy, whole: Track, clock: Array, factor: float, shares: tuple[float, float], patience: int | None
 ) -> Looks:
     """A window that is longer than usual is looked at as often as one of the usual length would be at these times."""
+    step_bytes = study.step_bytes if whole.gram is None else whole.gram.nbytes
     total = int(np.searchsorted(clock, factor * USUAL_RATIO * (1 + 1e-9) * clock[0], side="right"))
-    first, stretch = (min(FIRST_OF_LARGE, shares[0]), 0.0) if study.step_bytes >= LARGE else shares
+    first, stretch = (min(FIRST_OF_LARGE, shares[0]), 0.0) if step_bytes >= LARGE else shares
     return Looks(max(1, int(np.ceil(first * total))), round(stretch * total), patience)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -41,27 +42,56 @@ class FoldTrack:
     test: IntArray
     scorers: tuple[Scorer, ...]
     clock: Array
-    scores: Array = field(default_factory=lambda: np.zeros((0, 0)))  # (measures, times)
-    etas: list[Any] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.scores = np.zeros((len(self.scorers), 0))  # (measures, times)
 
     def reach(self, until: float) -> None:
         self.track.reach(until)
         times = self.clock[self.scores.shape[1] : np.searchsorted(self.clock, until, side="right")]
         held = self.study.held_out(self.track, self.test, times)
-        scores = np.array([scorer.score(held) for scorer in self.scorers])
-        self.scores = np.append(self.scores, scores, axis=1) if self.etas else scores
-        self.etas.append(held.eta)
-
-    def train_scores(self, k: int, times: Array) -> Array:
-        """Scores of the training rows by one of the measures."""
-        return self.scorers[k].score(self.study.held_out(self.track, self.train, times))
+        self.scores = np.append(self.scores, [scorer.score(held) for scorer in self.scorers], axis=1)
 
     def end(self, until: Array) -> Any:
         """The path up to there; neither it nor the fold keeps data of its own."""
         path = self.study.report(replace(self.track.path(until), _continue=None), self.track)
         self.track.release()
-        self.etas.clear()
         return path
+
+
+class FoldRows:
+    """What is read of the rows of the folds only if somebody asks for it, at the times of the curves."""
+
+    def __init__(self, folds: list[FoldTrack], times: Array) -> None:
+        self._folds, self._times = folds, times
+
+    def train_scores(self, measure: str) -> Array:
+        """Scores of the training rows of each fold: (n_folds, n_times)."""
+        k = [scorer.name for scorer in self._folds[0].scorers].index(measure)
+        held = (fold.study.held_out(fold.track, fold.train, self._times) for fold in self._folds)
+        return np.stack([fold.scorers[k].score(rows) for fold, rows in zip(self._folds, held, strict=True)])
+
+    @cached_property
+    def out_of_fold(self) -> Array | None:
+        """Held-out predictors in the order of the rows; the mean where a row was held out more than once."""
+        etas = [fold.study.held_out(fold.track, fold.test, self._times).eta for fold in self._folds]
+        if etas[0] is None:
+            return None
+        n = len(self._folds[0].study.w)
+        out, count = np.zeros((len(self._times), n, *etas[0].shape[2:])), np.zeros(n)
+        for fold, eta in zip(self._folds, etas, strict=True):
+            out[:, fold.test] += eta
+            count[fold.test] += 1
+        count[count == 0] = np.nan
+        out /= count if out.ndim == 2 else count[:, None]
+        return out
+
+    @property
+    def has_data(self) -> bool:
+        return "_folds" in vars(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"out_of_fold": self.out_of_fold}  # the data stay behind
 
 
 @dataclass(eq=False)
@@ -134,26 +164,20 @@ class FoldCurves:
         ended = path.t[-1] < self.clock[n_times - 1]
         if ended:
             n_times = int(np.searchsorted(self.clock, path.t[-1]))
-        times, scores = self.clock[:n_times], self.measured(se_rule, n_times)
-        out_of_fold = _gather(folds, n_times, len(study.w))
+        scores = self.measured(se_rule, n_times)
         fold_paths = tuple(fold.end(self.clock[done - 1 : done]) for fold in folds)
-
-        def train(measure: str) -> Array:
-            return np.stack([fold.train_scores(list(scores).index(measure), times) for fold in folds])
-
         first = scores[folds[0].scorers[0].name]
         return Selection(
             rule=f"{len(folds)}-fold cross-validation",
             t=first.t_min,
             curves={"df": study.sizes(path)[:n_times]},
             fold_weights=self.weights,
-            out_of_fold=out_of_fold,
             path=path,
             folds=tuple((fold.train, fold.test) for fold in folds),
             fold_paths=fold_paths,
             scores=scores,
             stopped_early=self.turn is not None and not ended and n_times < len(self.clock),
-            _train=train,
+            _rows=FoldRows(folds, self.clock[:n_times]),
             **vars(first),
         )
 
@@ -182,15 +206,3 @@ def _curve(scorer: Scorer, times: Array, scores: Array, weights: Array, se_rule:
     best, sparse = choose(times, mean, se, larger_is_better=scorer.larger_is_better, folds=folds)
     t_min, t_1se = float(times[best]), float(times[sparse])
     return ScoreCurve(scorer.name, scorer.larger_is_better, t_min, t_1se, times, mean, se, scores)
-
-
-def _gather(folds: list[FoldTrack], n_times: int, n: int) -> Array | None:
-    """Held-out predictors in the order of the rows; the mean where a row was held out more than once."""
-    if folds[0].etas[0] is None:
-        return None
-    out, count = np.zeros((n_times, n, *folds[0].etas[0].shape[2:])), np.zeros(n)
-    for fold in folds:
-        out[:, fold.test] += np.concatenate(fold.etas)[:n_times]
-        count[fold.test] += 1
-    count[count == 0] = np.nan
-    return out / (count if out.ndim == 2 else count[:, None])

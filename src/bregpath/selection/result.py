@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -70,8 +70,6 @@ class Selection:
         Score and total weight of the held-out rows of each fold.
     folds, fold_paths : tuple of (train, test), and of Path
         Rows of each fold, and the path on its training rows; `fold_coef` reads them. They cannot be extended.
-    out_of_fold : ndarray of shape (n_times, n) or (n_times, n, q), or None
-        Linear predictor of each row by the model that has not seen it, NaN for rows never held out.
     scores : dict of str to ScoreCurve
         All measures by name, in the order in which they were asked for; `by` turns to another one.
     stopped_early : bool
@@ -108,7 +106,6 @@ class Selection:
     curves: Mapping[str, Array] = field(default_factory=dict)
     fold_scores: Array | None = None
     fold_weights: Array | None = None
-    out_of_fold: Array | None = None
     path: Any = None  # Path, GraphPath or None
     folds: tuple[tuple[IntArray, IntArray], ...] = ()
     fold_paths: tuple[Path, ...] = ()
@@ -121,8 +118,8 @@ class Selection:
     # By measure, the kappa of the best score and the sparse one; and the selections of those kappas.
     _kappas: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     _of_kappa: Mapping[float, Selection] = field(default_factory=dict)
-    # Scores the training rows by a measure; lost when the selection is pickled, because it holds the data.
-    _train: Callable[[str], Array] | None = None
+    # What is read of the rows of folds when it is asked for; a pickle leaves the training rows behind.
+    _rows: Any = None
 
     @classmethod
     def without_folds(
@@ -258,14 +255,22 @@ class Selection:
 
     # --- what the folds know ---------------------------------------------------------------------------------
 
+    @property
+    def out_of_fold(self) -> Array | None:
+        """Linear predictor of each row by the model that has not seen it, shape (n_times, n) or (n_times, n, q).
+
+        NaN for rows never held out; None without folds. Computed when first asked for.
+        """
+        return None if self._rows is None else self._rows.out_of_fold  # type: ignore[no-any-return]
+
     @cached_property
     def train_scores(self) -> Array:
         """Score of the training rows of each fold, shape (n_folds, n_times); computed when first asked for."""
-        if self._train is None:
+        if self._rows is None or not self._rows.has_data:
             raise ValueError(
                 "A selection without folds, or one that was unpickled, has no training rows; call cross_validate()."
             )
-        return self._train(self.measure)
+        return self._rows.train_scores(self.measure)  # type: ignore[no-any-return]
 
     @cached_property
     def train_mean(self) -> Array:
@@ -301,9 +306,6 @@ class Selection:
         if self.out_of_fold is None or self.path is None:
             raise ValueError(f"There are no folds for the rule {self.rule!r}; use cross_validate().")
         return self.path.loss.predict(self.out_of_fold[int(np.argmin(np.abs(self.times - self.t)))])
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_train": None}
 
     # --- showing ---------------------------------------------------------------------------------------------
 

@@ -66,6 +66,13 @@ class StandardizedStore(AbstractStore):
         blocks = self.base.row_blocks()
         return None if blocks is None else ((part, self._standardized(rows)) for part, rows in blocks)
 
+    @property
+    def nbytes(self) -> float:
+        return self.base.nbytes
+
+    def rows(self, index: IntArray) -> StandardizedStore:
+        return StandardizedStore(self.base.rows(index), self.center, self.scale)
+
     def _standardized(self, rows: Array) -> Array:
         rows = rows - self.center
         rows /= self.scale  # in place: another array of this size costs more than the arithmetic

@@ -1,0 +1,91 @@
+"""Who shares the Gram matrix of all columns: problems of the same rows, and those that leave out a few of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from threading import Lock
+
+import numpy as np
+
+from bregpath._typing import Array, IntArray
+from bregpath.flow.gram import GramBlock, GramOnDemand, as_dense
+from bregpath.problem import Problem
+
+__all__ = ["Moments", "Rest"]
+
+MAX_AT_ONCE = 256  # columns up to which a matrix is made at once
+MIN_LEFT = 0.03  # of the deviation of a column, below which a difference of moments is too coarse
+
+
+class Moments:
+    """Room for the Gram matrix of all columns, which is made once for problems that differ in kappa only.
+
+    Where most rows of another problem are left, it is made from the matrix of that one, ``whole``; ``units`` are those
+    of the columns there over those here.
+    """
+
+    def __init__(self, whole: GramBlock | None = None, units: Array | float = 1.0) -> None:
+        self._whole, self._units = whole, units
+        self._made: dict[bool, GramBlock] = {}
+        self._lock = Lock()
+
+    @property
+    def gram(self) -> GramBlock | None:
+        """The matrix, if somebody works with it."""
+        return next(iter(self._made.values()), None)
+
+    def of(self, problem: Problem, asks_for_rows: bool) -> GramBlock:
+        """The matrix that stands for the store; at once where kernels do not ask for its rows, or these are few."""
+        on_demand = asks_for_rows and problem.store.shape[1] > MAX_AT_ONCE
+        with self._lock:
+            if on_demand not in self._made:
+                # It must not refer to this room again, else data would not be forgotten as soon as nobody needs them.
+                self._made[on_demand] = self._make(replace(problem, moments=None), on_demand)
+        return self._made[on_demand]
+
+    def _make(self, problem: Problem, on_demand: bool) -> GramBlock:
+        whole = self._whole
+        rest = None if whole is None else Rest(problem, whole, self._units)
+        if rest is None or not rest.is_precise:
+            return GramOnDemand(problem) if on_demand else GramBlock(problem, None)
+        gram = GramOnDemand(problem, rest.rows_of)
+        # Columns that have moved on all rows will move on most of them.
+        at_once = whole.has_moved if on_demand and isinstance(whole, GramOnDemand) else np.ones(gram.shape[1])
+        gram.make(np.where(at_once, 0.0, np.inf))
+        return gram
+
+
+class Rest:
+    r"""Rows that are left when a few are left out: their moments are those of all rows less those of the few.
+
+    With weights that sum to one over all rows, W the share of those that are left, m the means of these, and sums over
+    the rows left out,
+
+    .. math:: W G = G_{all} - \sum_i w_i (x_i - m)(x_i - m)' + h h', \qquad h = \sum_i w_i (x_i - m) .
+    """
+
+    def __init__(self, problem: Problem, whole: GramBlock, units: Array | float) -> None:
+        of_all = whole.problem
+        self.problem, self.whole, self.units = problem, whole, np.broadcast_to(units, problem.store.shape[1:])
+        out = np.flatnonzero((problem.w == 0) & (of_all.w > 0))
+        self.w, self.share = of_all.w[out], float(of_all.w[problem.w > 0].sum())
+        self.store = problem.store.rows(out)
+        self.mean = problem.scan.mean
+        self.excess = self.store.products(self.w[None, :, None])[0, :, 0] - self.w.sum() * self.mean
+
+    @property
+    def is_precise(self) -> bool:
+        """Whether no column that can move varies mostly in the rows left out, so that little would be left of it."""
+        penalty = self.problem.penalty
+        moves = np.isfinite(penalty.weights) & ((penalty.lower < 0) | (penalty.upper > 0))
+        left = self.problem.scan.deviation >= MIN_LEFT * self.units * self.whole.problem.scan.deviation
+        return bool(np.all(left | ~moves.any(axis=1)))
+
+    def rows_of(self, columns: IntArray, wait: Array) -> Array:
+        """Some rows of the Gram matrix."""
+        centred = as_dense(self.store.fetch(columns)).X - self.mean[columns]
+        rows = self.whole.rows_of(columns, wait) * self.units * self.units[columns, None]
+        rows -= self.store.products((self.w[:, None] * centred).T[..., None])[..., 0]
+        rows += np.outer(self.excess[columns], self.excess + self.mean)
+        rows /= self.share
+        return rows
