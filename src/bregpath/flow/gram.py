@@ -36,20 +36,24 @@ class GramBlock(AbstractBlock):
     .. math:: \ell = \tfrac12 (b'Gb - 2 b'c + v + u^2), \qquad \nabla_b \ell = G b - c + u\, m ,
 
     where G, c and v are *central* moments: nothing cancels, however far the data are from zero. Where the block holds
-    all columns of the store (``block`` is None) their rows are not fetched.
+    all columns of the store (``block`` is None) their rows are not fetched; then G may be known.
     """
 
-    def __init__(self, problem: Problem, block: AbstractBlock | None) -> None:
+    def __init__(self, problem: Problem, block: AbstractBlock | None, gram: Array | None = None) -> None:
         self.problem = problem
         self.rows = rows = None if block is None else as_dense(block)
         self.shape = problem.store.shape if rows is None else rows.shape
         self._center_response()
+        self._used = [self.shape[1]]
+        if gram is not None:
+            self._room = gram
+            self._read_store()
+            return
         runs: RowRuns = problem.store.row_blocks if rows is None else lambda: row_runs(rows.X)
         self._sum_rows(runs, np.zeros(self.shape[1]))
         # Central moments as differences lose the digits of a mean that is large: then the rows are centred first.
         if np.any(self.mean**2 > LARGE_MEAN * np.diagonal(self._room)):
             self._sum_rows(runs, self.mean)
-        self._used = [self.shape[1]]
 
     def _center_response(self) -> None:
         problem = self.problem
@@ -57,6 +61,11 @@ class GramBlock(AbstractBlock):
         self.y_mean = float(problem.w @ y)
         self.y = y - self.y_mean
         self.y_square = float(problem.w @ self.y**2)
+
+    def _read_store(self) -> None:
+        """The moments that are no matrix, of all columns."""
+        self.mean = self.problem.scan.mean
+        self.target = self.problem.store.products((self.problem.w * self.y)[None, :, None])[0, :, 0]
 
     def _sum_rows(self, runs: RowRuns, shift: Array) -> None:
         """The moments from sums over rows from which ``shift`` is subtracted."""
@@ -172,13 +181,12 @@ class GramOnDemand(GramBlock):
     def __init__(self, problem: Problem, made_by: RowMaker | None = None) -> None:
         self.problem, self.rows, self.shape = problem, None, problem.store.shape
         self._center_response()
+        self._read_store()
         p = self.shape[1]
         # What is not written takes no memory: of a map that is so page by page, of a large array of NumPy by 2 MB.
         self._room = np.frombuffer(mmap(-1, 8 * p * p)).reshape(p, p)
         self._is_made, self.has_moved = np.zeros(p, dtype=bool), np.zeros(p, dtype=bool)
         self._made_by, self._lock = made_by, Lock()
-        self.mean = problem.scan.mean
-        self.target = problem.store.products((problem.w * self.y)[None, :, None])[0, :, 0]
 
     def make_rows(self, wait: Array) -> None:
         """The rows of columns that move (``wait`` is 0), and of those that will soonest where any is made."""
@@ -215,8 +223,7 @@ class GramOnDemand(GramBlock):
 
     @only_for_its_class
     def kernel(self) -> Kernel:
-        asked = {} if self._is_made.all() else {"make_rows": self.make_rows}
-        return Kernel("gram", {**self._numbers(), **asked})
+        return Kernel("gram", {**self._numbers(), "make_rows": self.make_rows})
 
 
 def as_dense(block: AbstractBlock) -> DenseBlock:

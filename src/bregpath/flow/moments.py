@@ -48,10 +48,11 @@ class Moments:
         rest = None if whole is None else Rest(problem, whole, self._units)
         if rest is None or not rest.is_precise:
             return GramOnDemand(problem) if on_demand else GramBlock(problem, None)
+        if not on_demand:
+            return GramBlock(problem, None, rest.matrix())
         gram = GramOnDemand(problem, rest.rows_of)
-        # Columns that have moved on all rows will move on most of them.
-        at_once = whole.has_moved if on_demand and isinstance(whole, GramOnDemand) else np.ones(gram.shape[1])
-        gram.make(np.where(at_once, 0.0, np.inf))
+        if isinstance(whole, GramOnDemand):  # columns that have moved on all rows will move on most of them
+            gram.make(np.where(whole.has_moved, 0.0, np.inf))
         return gram
 
 
@@ -83,9 +84,25 @@ class Rest:
 
     def rows_of(self, columns: IntArray, wait: Array) -> Array:
         """Some rows of the Gram matrix."""
-        centred = as_dense(self.store.fetch(columns)).X - self.mean[columns]
-        rows = self.whole.rows_of(columns, wait) * self.units * self.units[columns, None]
-        rows -= self.store.products((self.w[:, None] * centred).T[..., None])[..., 0]
-        rows += np.outer(self.excess[columns], self.excess + self.mean)
+        centred = self._centred(columns)
+        lost = self.store.products((self.w[:, None] * centred).T[..., None])[..., 0]
+        lost -= np.outer(self.excess[columns], self.mean)
+        return self._without(lost, columns, wait)
+
+    def matrix(self) -> Array:
+        """The whole Gram matrix."""
+        columns = np.arange(len(self.mean))
+        scaled = np.sqrt(self.w)[:, None] * self._centred(columns)
+        return self._without(scaled.T @ scaled, columns, np.zeros(len(columns)))
+
+    def _centred(self, columns: IntArray) -> Array:
+        return as_dense(self.store.fetch(columns)).X - self.mean[columns]
+
+    def _without(self, lost: Array, columns: IntArray, wait: Array) -> Array:
+        rows = self.whole.rows_of(columns, wait)  # a copy
+        rows *= self.units
+        rows *= self.units[columns, None]
+        rows -= lost
+        rows += np.outer(self.excess[columns], self.excess)
         rows /= self.share
         return rows
