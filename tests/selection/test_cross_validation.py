@@ -266,6 +266,8 @@ def test_pickled_selection(linear):
     again = pickle.loads(pickle.dumps(one))
     assert_array_equal(again.mean, one.mean)
     assert_array_equal(again.fold_coef(), one.fold_coef())
+    assert_array_equal(again.out_of_fold, one.out_of_fold)
+    assert_array_equal(again.predict_out_of_fold(), one.predict_out_of_fold())
     assert_array_equal(pickle.loads(pickle.dumps(asked)).train_scores, asked.train_scores)
     with pytest.raises(ValueError, match="unpickled"):
         again.train_scores  # noqa: B018

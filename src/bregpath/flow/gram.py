@@ -13,10 +13,10 @@ import numpy as np
 from bregpath._known_to_core import Kernel, only_for_its_class
 from bregpath._typing import Array, IntArray
 from bregpath.problem import Problem
-from bregpath.stores import AbstractBlock, DenseBlock
+from bregpath.stores import AbstractBlock, AbstractStore, DenseBlock
 from bregpath.stores.dense import row_runs
 
-__all__ = ["GramBlock", "GramOnDemand", "as_dense"]
+__all__ = ["GramBlock", "GramOnDemand", "centred_columns"]
 
 MAX_WHOLE = 4000  # columns of a matrix that stands for all of them
 MADE_TOGETHER = 16  # rows of a matrix that are made at once, or a multiple of it ...
@@ -41,7 +41,7 @@ class GramBlock(AbstractBlock):
 
     def __init__(self, problem: Problem, block: AbstractBlock | None, gram: Array | None = None) -> None:
         self.problem = problem
-        self.rows = rows = None if block is None else as_dense(block)
+        self.rows = rows = None if block is None else _as_dense(block)
         self.shape = problem.store.shape if rows is None else rows.shape
         self._center_response()
         self._used = [self.shape[1]]
@@ -127,7 +127,7 @@ class GramBlock(AbstractBlock):
     def append(self, more: AbstractBlock) -> AbstractBlock:
         """The block with more columns; without the matrix where it no longer pays."""
         assert self.rows is not None
-        rows = self.rows.append(as_dense(more))
+        rows = self.rows.append(_as_dense(more))
         if not self.pays(self.problem, rows):
             return rows
         X, w, old, new = rows.X, self.problem.w, self.shape[1], rows.shape[1]
@@ -218,16 +218,22 @@ class GramOnDemand(GramBlock):
 
     def _sum_up(self, columns: IntArray, wait: Array) -> Array:
         # The weighted sum of the centred columns is zero, so the other factor need not be centred.
-        centred = as_dense(self.problem.store.fetch(columns)).X - self.mean[columns]
-        return self.problem.store.products((self.problem.w[:, None] * centred).T[..., None])[..., 0]
+        store, w = self.problem.store, self.problem.w
+        return store.products((w[:, None] * centred_columns(store, columns, self.mean, w)).T[..., None])[..., 0]
 
     @only_for_its_class
     def kernel(self) -> Kernel:
         return Kernel("gram", {**self._numbers(), "make_rows": self.make_rows})
 
 
-def as_dense(block: AbstractBlock) -> DenseBlock:
-    """The columns of a block, with their zeros."""
+def centred_columns(store: AbstractStore, columns: IntArray, mean: Array, w: Array) -> Array:
+    """Some columns without their means, and without what the rounding of large ones leaves."""
+    X = _as_dense(store.fetch(columns)).X - mean[columns]
+    X -= w @ X / w.sum()
+    return X
+
+
+def _as_dense(block: AbstractBlock) -> DenseBlock:
     return block if isinstance(block, DenseBlock) else DenseBlock(block.matvec(np.eye(block.shape[1])))
 
 

@@ -8,7 +8,7 @@ from threading import Lock
 import numpy as np
 
 from bregpath._typing import Array, IntArray
-from bregpath.flow.gram import GramBlock, GramOnDemand, as_dense
+from bregpath.flow.gram import GramBlock, GramOnDemand, centred_columns
 from bregpath.problem import Problem
 
 __all__ = ["Moments", "Rest"]
@@ -59,10 +59,10 @@ class Moments:
 class Rest:
     r"""Rows that are left when a few are left out: their moments are those of all rows less those of the few.
 
-    With weights that sum to one over all rows, W the share of those that are left, m the means of these, and sums over
-    the rows left out,
+    With weights that sum to one over all rows, W the share of those that are left, C the central moments of those left
+    out, as sums, and d the difference of the means of both,
 
-    .. math:: W G = G_{all} - \sum_i w_i (x_i - m)(x_i - m)' + h h', \qquad h = \sum_i w_i (x_i - m) .
+    .. math:: W G = G_{all} - C - W (1 - W)\, d d' .
     """
 
     def __init__(self, problem: Problem, whole: GramBlock, units: Array | float) -> None:
@@ -71,8 +71,7 @@ class Rest:
         out = np.flatnonzero((problem.w == 0) & (of_all.w > 0))
         self.w, self.share = of_all.w[out], float(of_all.w[problem.w > 0].sum())
         self.store = problem.store.rows(out)
-        self.mean = problem.scan.mean
-        self.excess = self.store.products(self.w[None, :, None])[0, :, 0] - self.w.sum() * self.mean
+        self.mean = self.store.products(self.w[None, :, None] / self.w.sum())[0, :, 0]
 
     @property
     def is_precise(self) -> bool:
@@ -84,9 +83,8 @@ class Rest:
 
     def rows_of(self, columns: IntArray, wait: Array) -> Array:
         """Some rows of the Gram matrix."""
-        centred = self._centred(columns)
-        lost = self.store.products((self.w[:, None] * centred).T[..., None])[..., 0]
-        lost -= np.outer(self.excess[columns], self.mean)
+        # The weighted sum of the centred columns is zero, so the other factor need not be centred.
+        lost = self.store.products((self.w[:, None] * self._centred(columns)).T[..., None])[..., 0]
         return self._without(lost, columns, wait)
 
     def matrix(self) -> Array:
@@ -96,13 +94,14 @@ class Rest:
         return self._without(scaled.T @ scaled, columns, np.zeros(len(columns)))
 
     def _centred(self, columns: IntArray) -> Array:
-        return as_dense(self.store.fetch(columns)).X - self.mean[columns]
+        return centred_columns(self.store, columns, self.mean, self.w)
 
     def _without(self, lost: Array, columns: IntArray, wait: Array) -> Array:
+        apart = np.sqrt(self.w.sum() * self.share) * (self.mean - self.problem.scan.mean)
         rows = self.whole.rows_of(columns, wait)  # a copy
         rows *= self.units
         rows *= self.units[columns, None]
         rows -= lost
-        rows += np.outer(self.excess[columns], self.excess)
+        rows -= np.outer(apart[columns], apart)
         rows /= self.share
         return rows

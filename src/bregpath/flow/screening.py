@@ -48,6 +48,13 @@ class Undecided(NamedTuple):
     distance: Array  # (points, k)
 
 
+class Reference(NamedTuple):
+    """A point of the path from which bounds are seen: R, and a unit vector u, as rows with their inner products."""
+
+    rows: Array
+    products: Array
+
+
 class Recent(NamedTuple):
     """Columns with a reference of their own, later than that of all others."""
 
@@ -154,6 +161,7 @@ class LazyDual(Dual):
         self.slack = problem.penalty.slack(problem.scan)[:, None]
         root = np.sqrt(problem.w)[:, None]
         self.row_scale = np.divide(1.0, root, out=np.zeros_like(root), where=root > 0)
+        self.is_even = bool(root.min() == root.max())  # then rows need not be scaled, but their inner products
         self.products = 2 * len(slope)
         self.recent: Recent
         self._start_over(R, residual, z, slope)
@@ -163,24 +171,24 @@ class LazyDual(Dual):
         if not len(columns):
             return Undecided(columns, None, np.zeros((points.shape[1], 0, 1)), np.zeros((len(points), 0)))
         block = self._fetch(columns) if block is None else block
-        products = -self._products(block, columns, np.concatenate([steps.R, steps.residual]))
+        products = np.concatenate([-self._products(block, columns, rows) for rows in (steps.R, steps.residual)])
         z = np.einsum("bjc,kb->kjc", products, points)
         return Undecided(columns, block, products, np.min(self.problem.penalty.take(columns).entry(z), axis=2))
 
     def _candidates(self, steps: Steps, points: Array, inside: IntArray) -> tuple[IntArray, AbstractBlock | None]:
         """Outside columns that bounds do not exclude, neither from what was known nor from the end of the block."""
-        view = _View(np.concatenate([self._flat(steps.R), self._flat(steps.residual)]), points)
+        view = _View((self._flat(steps.R), self._flat(steps.residual)), points, self._unit)
         columns = self._not_excluded(view, inside)
         if not len(columns):
             return columns, None
         block, z, along = self._compute(columns, steps.R[-1], steps.residual[-1])
-        penalty, bounds = self.problem.penalty.take(columns), view.bounds(self.references[-1])
-        near = np.flatnonzero(_may_cross(penalty, z, along, self.slack[columns], bounds))
+        penalty = self.problem.penalty.take(columns)
+        near = np.flatnonzero(_may_cross(penalty, z, along, self.slack[columns], view.from_end()))
         return columns[near], None if block is None else block.columns(near)
 
     def _not_excluded(self, view: _View, inside: IntArray) -> IntArray:
         """Outside columns that the bounds do not exclude from crossing their thresholds at a point."""
-        bounds = np.stack([view.bounds(reference) for reference in self.references])
+        bounds = view.from_each(self.references)
         recent, penalty = self.recent, self.problem.penalty
         near = _may_cross(penalty, self.z, self.along, self.slack, bounds[0])
         near[recent.columns] = False  # they know better
@@ -215,21 +223,26 @@ class LazyDual(Dual):
 
     def _start_over(self, R: Array, residual: Array, z: Array, slope: Array) -> None:
         """One reference for all columns."""
-        self.references: list[Array] = []
+        self.references: list[Reference] = []
         self.z, self.along = z, slope / self._refer(R, residual)
         self.recent = Recent(NONE, z[:0], z[:0], NONE)
 
     def _refer(self, R: Array, residual: Array) -> float:
         """Add a reference: R and the unit vector u. Returns the length of the residual."""
         rows = self._flat(np.stack([R, residual]))
-        length = float(np.linalg.norm(rows[1])) or 1.0
+        products = self._unit * (rows @ rows.T)
+        length = float(np.sqrt(products[1, 1])) or 1.0
         rows[1] /= length
-        self.references = [*self.references, rows]
+        self.references = [*self.references, Reference(rows, products / np.outer([1.0, length], [1.0, length]))]
         return length
 
     def _flat(self, rows: Array) -> Array:
-        """Row vectors in whose norm the bounds are."""
-        return (rows * self.row_scale).reshape(len(rows), -1)
+        """Row vectors whose inner products, times `_unit`, are those of the bounds."""
+        return (rows if self.is_even else rows * self.row_scale).reshape(len(rows), -1)
+
+    @property
+    def _unit(self) -> float:
+        return float(self.row_scale[0, 0]) ** 2 if self.is_even else 1.0
 
     def _fetch(self, columns: IntArray) -> AbstractBlock | None:
         """Some columns, if they are few."""
@@ -253,16 +266,37 @@ def begin_dual(problem: Problem, R: Array, residual: Array, known: tuple[Array, 
 
 
 class _View:
-    """Points, as combinations of some vectors, seen from references."""
+    """Points, as combinations of some vectors (R and then residuals of a block of steps), seen from references.
 
-    def __init__(self, basis: Array, points: Array) -> None:
-        self.basis, self.points = basis, points
-        self.squares = np.einsum("kb,bc,kc->k", points, basis @ basis.T, points)
+    Inner products count ``unit`` times what they are. They are all that is computed from the vectors, which are large.
+    """
 
-    def bounds(self, reference: Array) -> Array:
-        """Least and largest ``a`` of all points, and the largest length of what is left besides."""
-        mixed = self.points @ (self.basis @ reference.T)  # of all points with R_ref and u
-        own = reference @ reference.T
+    def __init__(self, basis: tuple[Array, Array], points: Array, unit: float) -> None:
+        self.basis, self.points, self.unit = basis, points, unit
+        R, residuals = basis
+        mixed = R @ residuals.T
+        self.products = unit * np.block([[R @ R.T, mixed], [mixed.T, residuals @ residuals.T]])
+        self.squares = np.einsum("kb,kb->k", points @ self.products, points)
+
+    def from_each(self, references: list[Reference]) -> Array:
+        """Bounds of the points (see `_bounds`) seen from each of some references."""
+        rows = np.concatenate([reference.rows for reference in references])
+        seen = self.unit * (self.points @ np.concatenate([part @ rows.T for part in self.basis]))
+        return np.stack([self._bounds(seen[:, 2 * k : 2 * k + 2], one.products) for k, one in enumerate(references)])
+
+    def from_end(self) -> Array:
+        """Bounds seen from the last R, and along the last residual."""
+        last = np.array([len(self.basis[0]) - 1, len(self.products) - 1])
+        scale = np.array([1.0, np.sqrt(self.products[-1, -1]) or 1.0])
+        return self._bounds(
+            self.points @ self.products[:, last] / scale, self.products[np.ix_(last, last)] / np.outer(scale, scale)
+        )
+
+    def _bounds(self, mixed: Array, own: Array) -> Array:
+        """Least and largest ``a`` of all points, and the largest length of what is left besides.
+
+        ``mixed`` are the inner products of all points with a reference, R_ref and u, and ``own`` those of the latter.
+        """
         along = mixed[:, 1] - own[0, 1]
         rest = self.squares - 2 * mixed[:, 0] + own[0, 0] - along**2 + ROUNDING * (self.squares + own[0, 0])
         return np.array([along.min(), along.max(), np.sqrt(max(rest.max(), 0.0))])
