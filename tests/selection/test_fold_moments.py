@@ -36,15 +36,12 @@ def on_demand(monkeypatch):
 
 
 def rest_of(X, y, **options):
-    """What is left of a study when some rows are left out, and the problem on the rows that are left."""
+    """What is left of all rows when some are left out, and the problem on a copy of the rows that are left."""
     study = Regression.read(X, y, **options)
-    whole = study.track()
-    whole.start()
-    (source,) = study.sources([TRAIN], whole=whole)
-    problem = source.at(10.0)().problem
-    rest = Rest(problem, whole.gram, problem.moments._units)
     counts = np.zeros(N)
     counts[TRAIN] = study.w[TRAIN]
+    whole, part = study.on(), study.on(counts)
+    rest = Rest(part.problem, GramBlock(whole.problem, None), whole.units.scale / part.units.scale)
     return rest, study.on(counts, copies=True).problem
 
 

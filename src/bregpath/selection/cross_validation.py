@@ -33,7 +33,7 @@ FIRST_OF_SEVERAL, STRETCH_OF_SEVERAL = 0.25, 0.2  # the same where kappas compet
 USUAL_RATIO = 100.0  # the window of which these are shares
 LARGE = 2**23  # bytes a step from which on looking costs nothing in comparison, ...
 FIRST_OF_LARGE = 0.25  # ... so that it is done sooner, and as often as it can tell something
-SMALL, STRETCH_OF_SMALL = 2**16, 0.25  # bytes up to which it is the other way round
+SMALL, STRETCH_OF_SMALL = 2**16, 0.25  # bytes of a Gram matrix up to which steps cost nothing in comparison
 FEW_TIMES = 20  # that few times are traced on all rows at once
 
 
@@ -222,10 +222,12 @@ def _looks(
     study: AbstractStudy, whole: Track, clock: Array, factor: float, shares: tuple[float, float], patience: int | None
 ) -> Looks:
     """A window that is longer than usual is looked at as often as one of the usual length would be at these times."""
-    step_bytes = study.step_bytes if whole.gram is None else whole.gram.nbytes
     total = int(np.searchsorted(clock, factor * USUAL_RATIO * (1 + 1e-9) * clock[0], side="right"))
-    first, stretch = (min(FIRST_OF_LARGE, shares[0]), 0.0) if step_bytes >= LARGE else shares
-    stretch = max(stretch, STRETCH_OF_SMALL) if step_bytes <= SMALL else stretch
+    (first, stretch), gram = shares, whole.gram
+    if (study.step_bytes if gram is None else gram.nbytes) >= LARGE:
+        first, stretch = min(FIRST_OF_LARGE, first), 0.0
+    elif gram is not None and gram.nbytes <= SMALL:
+        stretch = max(STRETCH_OF_SMALL, stretch)
     return Looks(max(1, int(np.ceil(first * total))), round(stretch * total), patience)
 
 
