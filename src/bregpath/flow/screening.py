@@ -171,7 +171,7 @@ class LazyDual(Dual):
         if not len(columns):
             return Undecided(columns, None, np.zeros((points.shape[1], 0, 1)), np.zeros((len(points), 0)))
         block = self._fetch(columns) if block is None else block
-        products = np.concatenate([-self._products(block, columns, rows) for rows in (steps.R, steps.residual)])
+        products = -self._products(block, columns, np.concatenate([steps.R, steps.residual]))
         z = np.einsum("bjc,kb->kjc", products, points)
         return Undecided(columns, block, products, np.min(self.problem.penalty.take(columns).entry(z), axis=2))
 
