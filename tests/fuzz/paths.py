@@ -123,8 +123,14 @@ def copies(seed: int) -> str:
 def interrupts(seed: int) -> str:
     """Ctrl-C at any moment leaves a beginning of the path, and its extension is the whole one."""
     problem, rng = well_posed(seed, most_columns=100), stream(seed, 1)
-    tol = float(rng.choice([1e-2, 1e-4]))
-    return interrupt_and_extend(lambda: trace(problem, tol=tol), trace(problem, tol=tol), rng, rtol=1e-7)
+    problem = replace(problem, options={**problem.options, "tol": float(rng.choice([1e-2, 1e-4]))})
+    whole = trace(problem)
+
+    @cache
+    def by_rounding() -> float:
+        return min(3 * _distance_by_rounding(problem, whole), 1e-2)
+
+    return interrupt_and_extend(lambda: trace(problem), whole, rng, rtol=1e-7, by_rounding=by_rounding)
 
 
 # --- parts --------------------------------------------------------------------------------------------------------
@@ -191,10 +197,10 @@ def _distance(path: bregpath.Path, other: bregpath.Path) -> float:
 
 
 def _distance_by_rounding(problem: Problem, path: bregpath.Path, tries: int = 20) -> float:
-    """How far a path moves, at most, when every number of X is off by its last digit."""
+    """How far a path moves, at most, when numbers of X are off by what a sum over rows is."""
     rng, found = stream(problem.seed, 2), 0.0
     for _ in range(tries):
-        moved = trace(problem, X=problem.X * (1 + 2.0**-52 * rng.integers(-1, 2, problem.X.shape)))
+        moved = trace(problem, X=problem.X * (1 + 2.0**-49 * rng.integers(-1, 2, problem.X.shape)))
         if len(moved.t) == len(path.t):
             found = max(found, _distance(moved, path))
     return found
