@@ -125,12 +125,9 @@ def interrupts(seed: int) -> str:
     problem, rng = well_posed(seed, most_columns=100), stream(seed, 1)
     problem = replace(problem, options={**problem.options, "tol": float(rng.choice([1e-2, 1e-4]))})
     whole = trace(problem)
-
-    @cache
-    def by_rounding() -> float:
-        return min(3 * _distance_by_rounding(problem, whole), 1e-2)
-
-    return interrupt_and_extend(lambda: trace(problem), whole, rng, rtol=1e-7, by_rounding=by_rounding)
+    by_rounding = cache(lambda: _allowed_by_rounding(problem, whole))
+    found = interrupt_and_extend(lambda: trace(problem), whole, rng, rtol=1e-7, by_rounding=by_rounding)
+    return ROUNDING if by_rounding.cache_info().currsize else found
 
 
 # --- parts --------------------------------------------------------------------------------------------------------
@@ -183,7 +180,7 @@ def assert_same(path: bregpath.Path, other: bregpath.Path, what: str, problem: P
     distance = _distance(path, other)
     if distance <= 1e-7:
         return "equal"
-    allowed = min(3 * _distance_by_rounding(problem, path), 1e-2)
+    allowed = _allowed_by_rounding(problem, path)
     assert distance <= allowed, f"{what}: coefficients differ by {distance:.2g}, by rounding {allowed:.2g}"
     return ROUNDING
 
@@ -196,14 +193,14 @@ def _distance(path: bregpath.Path, other: bregpath.Path) -> float:
     return max(float(np.abs(one - two).max() / max(np.abs(two).max(), 1e-12)), 0.1 * float(of_deviances.max()))
 
 
-def _distance_by_rounding(problem: Problem, path: bregpath.Path, tries: int = 20) -> float:
-    """How far a path moves, at most, when numbers of X are off by what a sum over rows is."""
+def _allowed_by_rounding(problem: Problem, path: bregpath.Path, tries: int = 20) -> float:
+    """Three times how far a path moves when numbers of X are off by what a sum over rows is; ``tol`` at most."""
     rng, found = stream(problem.seed, 2), 0.0
     for _ in range(tries):
         moved = trace(problem, X=problem.X * (1 + 2.0**-49 * rng.integers(-1, 2, problem.X.shape)))
         if len(moved.t) == len(path.t):
             found = max(found, _distance(moved, path))
-    return found
+    return min(3 * found, problem.options.get("tol", 1e-2))
 
 
 # --- containers: the numbers that are left, and what holds them -----------------------------------------------------
