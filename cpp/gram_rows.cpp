@@ -20,6 +20,7 @@ class GramRows final : public Rows {
     }
 
     void load(const Point& at, const double* R, const double* residual) override {
+        stored_.clear();  // of a block that ended in an exception, whose arrays are gone
         R_.assign(R, R + n), residual_.assign(residual, residual + n);
         std::fill(integral_.begin(), integral_.end(), 0.0), past_ = 0;
         columns_ = at.columns, keep(at, now_);
