@@ -141,34 +141,34 @@ def several_kappas(loss: str, X: np.ndarray, y: np.ndarray, folds: Folds) -> dic
     return {"kappa cv": _model(selection, selection.t), "kappa cv, sparse": _model(sparse, sparse.t)}
 
 
-def study(problem: Problem, peers: list[str], limit: float) -> dict[str, Record]:
-    """All methods on one problem."""
+def study(problem: Problem, who: list[str], limit: float) -> dict[str, Record]:
+    """The methods of some of us on one problem."""
     records: dict[str, Record] = {}
-    for fit in (one_kappa, one_kappa_by_glmnet, several_kappas):
+    for fit in (one_kappa, one_kappa_by_glmnet, several_kappas) if "bregpath" in who else ():
         records |= run_here(problem, partial(fit, problem.loss))
     folder = Path(__file__).parent / "peers"
-    if "glmnet" in peers and (rscript := shutil.which("Rscript")):
+    if "glmnet" in who and (rscript := shutil.which("Rscript")):
         records |= run_there(problem, [rscript, str(folder / "nested_glmnet.R")], limit)
-    if "python" in peers and (python := peers_python()):
+    if "python" in who and (python := peers_python()):
         # -P: modules of that folder bear the names of the peers themselves
         records |= run_there(problem, [python, "-P", str(folder / "nested.py")], limit)
     return records
 
 
-def study_data(name: str, repeats: int, peers: list[str], limit: float) -> dict[str, Any]:
+def study_data(name: str, repeats: int, who: list[str], limit: float) -> dict[str, Any]:
     """Figures of all methods on the outer splits of a data set."""
     problem = load(name, repeats)
     (n, p), (train, test) = problem.X.shape, problem.parts(0)
-    figures = {method: record.figures for method, record in study(problem, peers, limit).items()}
+    figures = {method: record.figures for method, record in study(problem, who, limit).items()}
     return {"n": n, "p": p, "loss": problem.loss, "overlap": len(test) / len(train), "methods": figures}
 
 
-def study_simulations(seeds: int, peers: list[str], limit: float) -> dict[str, Any]:
+def study_simulations(seeds: int, who: list[str], limit: float) -> dict[str, Any]:
     """The same with what is true and what is false among the variables."""
     found: dict[str, dict[str, list[float]]] = {}
     for seed in range(seeds):
         problem, data = simulate(seed)
-        for method, record in study(problem, peers, limit).items():
+        for method, record in study(problem, who, limit).items():
             chosen = record.models[0][1] != 0
             counts = {"true": [float(chosen[data.coef != 0].sum())], "false": [float(chosen[data.coef == 0].sum())]}
             for what, values in (record.figures | counts).items():
@@ -277,13 +277,13 @@ def main(argv: list[str] | None = None) -> str:
     parser.add_argument("--data", default=",".join([*DATA, "simulations"]), help="what to do, separated by commas")
     parser.add_argument("--repeats", type=int, default=4, help="repeats of the five outer folds")
     parser.add_argument("--seeds", type=int, default=20, help="data sets of the simulations")
-    parser.add_argument("--peers", default="glmnet,python", help="glmnet, python, both or none")
+    parser.add_argument("--who", default="bregpath,glmnet,python", help="whose methods, separated by commas")
     parser.add_argument("--limit", type=float, default=3600.0, help="seconds for the peers, a data set")
     parser.add_argument("--quick", action="store_true", help="two small sets, one repeat: does the harness work?")
-    parser.add_argument("--out", default="benchmarks/results", help="folder; what an earlier run wrote there is kept")
+    parser.add_argument("--out", default="benchmarks/results", help="folder; what is there of others is kept")
     parser.add_argument("--page", default=str(ROOT / "docs" / "guide" / "real_data.md"), help="page to write")
     args = parser.parse_args(argv)
-    names, repeats, seeds, peers = args.data.split(","), args.repeats, args.seeds, args.peers.split(",")
+    names, repeats, seeds, who = args.data.split(","), args.repeats, args.seeds, args.who.split(",")
     if args.quick:
         names, repeats, seeds = ["digits 4 and 9", "diabetes with interactions", "simulations"], 1, 2
     folder = Path(args.out)
@@ -291,15 +291,14 @@ def main(argv: list[str] | None = None) -> str:
     record = folder / ("real_data_quick.json" if args.quick else "real_data.json")
     for name in names:
         if name == "simulations":
-            done = study_simulations(seeds, peers, args.limit)
+            done = study_simulations(seeds, who, args.limit)
         else:
-            done = study_data(name, repeats, peers, args.limit)
-        # Read again, because another process may have done other sets in the meantime.
+            done = study_data(name, repeats, who, args.limit)
+        # Read again, because another process may have done other sets, or other methods, in the meantime.
         stored = json.loads(record.read_text()) if record.exists() else {"data": {}}
-        if name == "simulations":
-            stored["simulations"] = done
-        else:
-            stored["data"][name] = done
+        place = stored if name == "simulations" else stored["data"]
+        done["methods"] = place.get(name, {}).get("methods", {}) | done["methods"]
+        place[name] = done
         record.write_text(json.dumps(stored))
         print(f"{name}\n\n{(table_of_simulations if name == 'simulations' else table)(done)}\n", flush=True)
     page = make_page(stored)

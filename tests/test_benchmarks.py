@@ -151,7 +151,7 @@ def test_theory(tmp_path: Path) -> None:
 
 def test_nested_cross_validation(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    words = ("--data", "digits 4 and 9", "--repeats", "1", "--peers", "none", "--page", str(page))
+    words = ("--data", "digits 4 and 9", "--repeats", "1", "--who", "bregpath", "--page", str(page))
     printed = _run("real_data", *words, "--out", str(tmp_path))
     stored = json.loads((tmp_path / "real_data.json").read_text())["data"]["digits 4 and 9"]
     for figures in stored["methods"].values():
