@@ -320,6 +320,11 @@ class Path:
         return self.trajectory.kappa
 
     @property
+    def average(self) -> str | None:
+        """How models of different times are averaged, if they are; see `trace_path`."""
+        return self.trajectory.average
+
+    @property
     def scale(self) -> Array:
         """By which columns were divided inside the path."""
         return self.units.scale
@@ -385,7 +390,8 @@ def of_the_path(name: str) -> Any:
 
 def describe(path: Any, what: str, label: str, sizes: Array) -> str:
     """A few rows of a path, with the sizes of its models."""
-    how = f"({path.loss.name}, kappa={path.kappa:g}), {len(path.t)} times, {path.stats.steps} steps"
+    mean = f", {path.trajectory.average} mean" if path.trajectory.average else ""
+    how = f"({path.loss.name}, kappa={path.kappa:g}{mean}), {len(path.t)} times, {path.stats.steps} steps"
     rows = np.unique(np.linspace(0, len(path.t) - 1, 8).round().astype(int))
     lines = [f"{what} {how}", f"{label:>6} {'%Dev':>7} {'t':>10}"]
     lines += [f"{sizes[i]:>6d} {percent(path.deviance_ratio[i]):>7} {path.t[i]:>10.4g}" for i in rows]

@@ -14,6 +14,7 @@ from bregpath._archive import DamagedError, digest_of, read_members, require, wr
 from bregpath._frames import ColumnEncoder
 from bregpath._typing import Array
 from bregpath._version import __version__
+from bregpath.flow.mean import AVERAGES, MeanTrajectory
 from bregpath.flow.reading import READINGS
 from bregpath.flow.stop import Result
 from bregpath.flow.trajectory import Chunk, Trajectory
@@ -30,7 +31,8 @@ __all__ = ["FORMAT_VERSION", "SavedUserLoss", "load_path", "write_path"]
 
 FORMAT = "bregpath path"
 FORMAT_VERSION = 2  # 1 had neither a digest nor a shift of the intercepts
-READABLE = (1, 2)
+OF_MEANS = 3  # that of a path that is read as a mean, of which 2 knows nothing
+READABLE = (1, 2, 3)
 MAX_LABEL_BYTES = 2**20
 
 
@@ -76,7 +78,7 @@ def write_path(path: Path, file: str | PathLike[str], layout: AbstractLayout | N
     penalty, penalty_arrays = _pack_penalty(trajectory.penalty)
     header: dict[str, Any] = {
         "format": FORMAT,
-        "version": FORMAT_VERSION,
+        "version": FORMAT_VERSION if trajectory.average is None else OF_MEANS,
         "written_by": f"bregpath {__version__}",
         "loss": _pack_loss(path.loss),
         "penalty": penalty,
@@ -86,6 +88,10 @@ def write_path(path: Path, file: str | PathLike[str], layout: AbstractLayout | N
         "encoder": None if path.encoder is None else path.encoder.to_dict(),
         "layout": None if layout is None else _pack_layout(layout),
     }
+    if trajectory.average is not None:
+        header["average"] = trajectory.average
+        if trajectory.is_thinned:
+            raise ValueError("`path` was thinned, and its mean cannot be restored from a file; trace a shorter one.")
     if layout is None:
         path._require_intercepts()
     arrays: dict[str, Any] = {
@@ -221,6 +227,9 @@ def _assemble(header: dict[str, Any], arrays: dict[str, Array], layout: Abstract
         located=[(int(j), t, bool(enters)) for j, t, enters in arrays["located"].tolist()],
         is_thinned=len(arrays["located"]) > 0,
     )
+    if header["version"] == OF_MEANS:
+        require(header.get("average") in AVERAGES and not trajectory.is_thinned, "an unknown mean")
+        trajectory = MeanTrajectory.of(trajectory, AVERAGES[header["average"]])
     return Path(
         t=arrays["t"],
         deviance=arrays["deviance"],

@@ -21,6 +21,7 @@ from bregpath.flow import FLOWS, GISS, GLBI, AbstractFlow
 from bregpath.flow.gram import GramBlock
 from bregpath.flow.integrate import AbstractTrack, Record, integrate
 from bregpath.flow.stop import Progress, Result, as_stop
+from bregpath.flow.mean import AVERAGES, MeanTrajectory
 from bregpath.flow.trajectory import Trajectory
 from bregpath.path import Path, Stats, Units
 from bregpath.penalties import build_penalty
@@ -30,6 +31,8 @@ __all__ = ["SATURATION", "Assembled", "Track", "TraceOptions", "run"]
 
 # Beyond this share of the deviance coefficients only grow; glmnet stops here as well.
 SATURATION = 0.999
+# A mean over time lags behind: it is followed to where the path itself leaves this share of that unexplained.
+LAG = 0.1
 # Below it rounding hides the share of the error that is allowed to a step at the start, where coefficients are small.
 MIN_TOL = 1e-7
 # Share of t after which a jump is seen.
@@ -52,6 +55,7 @@ class TraceOptions:
     screening: bool = True
     progress: bool | None = False
     flow: Any = "glbi"
+    average: str | None = None
 
     def __post_init__(self) -> None:
         if self.step != "adaptive":
@@ -69,6 +73,8 @@ class TraceOptions:
             _validation.check_number("t_ratio", self.t_ratio, above=1.0)
         else:
             object.__setattr__(self, "t", _validation.check_times(self.t))
+        if self.average is not None and self.average not in AVERAGES:
+            raise ValueError(f"`average` must be one of {sorted(AVERAGES)} or None, found {self.average!r}.")
         object.__setattr__(self, "stop", as_stop(self.stop))
         if not (isinstance(self.flow, type) and issubclass(self.flow, AbstractFlow)):
             if not isinstance(self.flow, str) or self.flow not in FLOWS:
@@ -140,6 +146,8 @@ class Track(AbstractTrack):
         if free.any():
             beta[state.columns[free]] = flow.reading.at_knots(state.columns, state.knot.z)[free]
         trajectory = Trajectory(flow.reading, state.knot.alpha, beta)
+        if options.average is not None:
+            trajectory = MeanTrajectory.of(trajectory, AVERAGES[options.average])
         self.record = Record(state, trajectory, Result.AT_REST if at_rest else None)
         if problem.penalty.free.any():
             nothing = build_penalty("l1", *problem.beta_shape)
@@ -164,9 +172,12 @@ class Track(AbstractTrack):
         span, share = self.null - self.problem.floor, self.options.saturation
         ratio = 1.0 - (steps.value - self.problem.floor) / span if span > 0 else np.zeros(len(steps) + 1)
         limit = share if share is not None and self.problem.loss.can_saturate else np.inf
+        if record.trajectory.average is not None:
+            limit = 1.0 - LAG * (1.0 - limit)
         saturated = np.flatnonzero(ratio[1:] >= limit) + 1
         last = int(saturated[0]) if len(saturated) else len(steps)
-        stop, read, onset = self.stop, partial(self._read_knot, steps), record.trajectory.reading.onset(steps.t)
+        stop, onset = self.stop, record.trajectory.reading.onset(steps.t)
+        read = partial(self._read_knot, record.trajectory, steps)
         for k in range(1, last + 1) if stop is not None else ():
             progress = Progress(float(onset[k]) / self.unit, int(n_active[k]), float(ratio[k]), partial(read, k))
             if stop is not None and stop(progress):
@@ -190,9 +201,12 @@ class Track(AbstractTrack):
             low, high = (low, middle) if objects else (middle, high)
         return low * (1 - 1e-13)  # on the safe side of what rounding does to times in other units
 
-    def _read_knot(self, steps: Steps, k: int) -> tuple[Array, Array]:
+    def _read_knot(self, trajectory: Trajectory, steps: Steps, k: int) -> tuple[Array, Array]:
         """Intercept and coefficients at a knot, as the user knows them."""
-        beta = self.record.trajectory.reading.at_knots(steps.columns, steps.z[k])
+        if trajectory.average is not None:
+            alpha, columns, mean = trajectory.read(steps.t[k : k + 1])
+            return self._restore(alpha[0], columns, mean[0])
+        beta = trajectory.reading.at_knots(steps.columns, steps.z[k])
         return self._restore(steps.alpha[k], steps.columns, beta)
 
     def _restore(self, alpha: Array, columns: Array, beta: Array) -> tuple[Array, Array]:
@@ -206,6 +220,12 @@ class Track(AbstractTrack):
     def read(self, times: Array) -> tuple[Array, IntArray, Array]:
         """As of `bregpath.flow.trajectory.Trajectory`; a path that ended before stays where it ended."""
         return self.record.trajectory.read(np.minimum(times * self.unit, self.record.end))
+
+    def plain(self) -> Track:
+        """The same track, read without an average."""
+        track = copy(self)
+        track.record = self.record._replace(trajectory=self.record.trajectory.plain)
+        return track
 
     def reached(self, times: Array, end: float = np.inf) -> Array:
         """Some times up to the end of the path, which is the last of them where it comes before."""

@@ -31,6 +31,7 @@ def trace_path(
     flow: Any = "glbi",
     structure: Any = None,
     nu: float | None = None,
+    average: str | None = None,
     sample_weight: Any = None,
     offset: Any = None,
     fit_intercept: bool = True,
@@ -91,6 +92,11 @@ def trace_path(
     nu : float, optional
         How freely ``D alpha`` may differ from the sparse gamma. By default 0.001 for "fused" (``0.001 ** order``
         for trends), 0.1 for all else. Small is needed where noise hides the structure, large tells close changes apart.
+    average : {"linear", "uniform"}, optional
+        Read the path as its mean over time, which is shrunken: the model of time s counts in that of time t in
+        proportion to s, or as much as any other. In terms of thresholds of a coefficient the path is a hard one, its
+        linear mean Breiman's garrote and its uniform mean the soft one of the lasso. A variable that has entered stays.
+        Stop rules see the mean, but the deviance of the path itself. Not with a ``structure``.
     sample_weight : array-like of shape (n,), optional
         Weight k equals k copies of a row, weight 0 its absence.
     offset : array-like of shape (n,) or (n, q), optional
@@ -128,6 +134,6 @@ def trace_path(
         X, y, loss=loss, penalty=penalty, groups=groups, penalty_factor=penalty_factor, lower=lower, upper=upper,
         kappa=kappa, sample_weight=sample_weight, offset=offset, fit_intercept=fit_intercept, standardize=standardize,
         flow=flow, step=step, tol=tol, t=t, t_ratio=t_ratio, n_times=n_times, stop=stop, saturation=saturation,
-        screening=screening, progress=progress, structure=structure, nu=nu,
+        screening=screening, progress=progress, structure=structure, nu=nu, average=average,
     )  # fmt: skip
     return study.trace()  # type: ignore[no-any-return]

@@ -16,7 +16,7 @@ from bregpath.estimators.fixed_time import trace_to
 from bregpath.path import Path
 from bregpath.selection.criteria import CRITERIA, information_criterion
 from bregpath.selection.cross_validation import cross_validate
-from bregpath.selection.kappas import CV_RULES, check_kappas, check_stop_of_kappas, chosen_by
+from bregpath.selection.kappas import CV_RULES, check_average, check_kappas, check_stop_of_kappas, chosen_by
 from bregpath.selection.result import Selection
 from bregpath.structures.study import read_study
 from bregpath.trace import trace_path
@@ -52,6 +52,8 @@ class AbstractBregmanEstimator(BaseEstimator):
         As in `trace_path`; several are chosen from by cross-validation, as in `cross_validate`.
     penalty, groups, penalty_factor, lower, upper, flow, step, tol, t_ratio, n_times, fit_intercept, standardize, saturation, screening, structure, nu
         As in `trace_path`; with a ``structure`` the model is the projected estimate.
+    average : {"auto", "linear", "uniform"} or None, default "auto"
+        As in `trace_path`. "auto" is what `cross_validate` does: a linear mean with kappa="cv", else the path itself.
     scoring : str or callable, or several, optional
         What cross-validation measures; the deviance by default. The first of several chooses. See `cross_validate`.
     gamma : float, default 0.5
@@ -112,6 +114,7 @@ class AbstractBregmanEstimator(BaseEstimator):
         screening: bool = True,
         structure: Any = None,
         nu: float | None = None,
+        average: str | None = "auto",
         scoring: Any = None,
         gamma: float = 0.5,
         n_jobs: int | None = None,
@@ -137,6 +140,7 @@ class AbstractBregmanEstimator(BaseEstimator):
         self.screening = screening
         self.structure = structure
         self.nu = nu
+        self.average = average
         self.scoring = scoring
         self.gamma = gamma
         self.n_jobs = n_jobs
@@ -210,6 +214,7 @@ class AbstractBregmanEstimator(BaseEstimator):
         options = {name: getattr(self, name) for name in _TRACE_OPTIONS}
         options |= {"loss": loss, "offset": offset}
         several = check_kappas(self.kappa) is not None
+        options["average"] = check_average(self.average, isinstance(self.kappa, str), self.structure)
         weights = np.ones(len(y))
         if sample_weight is not None:
             weights = _check_sample_weight(_plain("sample_weight", sample_weight), _Rows(len(y)), dtype=np.float64)

@@ -44,6 +44,16 @@ class Trajectory:
         return self.reading.kappa
 
     @property
+    def average(self) -> str | None:
+        """How models of different times are averaged, if they are."""
+        return None
+
+    @property
+    def plain(self) -> Trajectory:
+        """The record without an average."""
+        return self
+
+    @property
     def size(self) -> int:
         """Bytes of the record."""
         return sum(chunk.z.nbytes + chunk.slope.nbytes for chunk in self.chunks)
@@ -105,14 +115,18 @@ class Trajectory:
 
     def read(self, times: Array) -> tuple[Array, IntArray, Array]:
         """Intercepts ``(T, a)``, the columns kept ``(E,)``, and their coefficients ``(T, E, q)`` at some times."""
-        ever = self.order if self.chunks else np.flatnonzero(np.any(self.beta_null != 0, axis=1))
-        columns = np.array(ever, dtype=int)
-        alpha = np.repeat(self.alpha_null[None], len(times), axis=0)
-        beta = np.repeat(self.beta_null[columns][None], len(times), axis=0)
+        alpha, columns, beta = self._null(times)
         for chunk, here in self._holders(times):
             known = chunk.z.shape[1]
             alpha[here], beta[here, :known] = self.reading.between(chunk, columns[:known], times[here])
         return alpha, columns, beta
+
+    def _null(self, times: Array) -> tuple[Array, IntArray, Array]:
+        """What `read` returns where all times lie before the first knot."""
+        ever = self.order if self.chunks else np.flatnonzero(np.any(self.beta_null != 0, axis=1))
+        columns = np.array(ever, dtype=int)
+        alpha = np.repeat(self.alpha_null[None], len(times), axis=0)
+        return alpha, columns, np.repeat(self.beta_null[columns][None], len(times), axis=0)
 
     def losses(self, times: Array) -> Array | None:
         """Loss at some times, if it follows from that at the knots."""
@@ -159,4 +173,4 @@ def _keep(chunk: Chunk, times: Array) -> Chunk:
     inside = times[(times > chunk.t[0]) & (times <= chunk.t[-1])]
     row = np.clip(np.searchsorted(chunk.t, inside) - 1, 0, len(chunk.t) - 2)
     rows = np.unique(np.concatenate([[0, len(chunk.t) - 1], row, row + 1]))
-    return Chunk(*(getattr(chunk, f.name)[rows] for f in fields(Chunk))) if len(rows) < len(chunk.t) else chunk
+    return replace(chunk, **{f.name: getattr(chunk, f.name)[rows] for f in fields(chunk)}) if len(rows) < len(chunk.t) else chunk

@@ -99,15 +99,24 @@ def _kappa_colors(selection: Selection) -> dict[float | None, str]:
 
 
 def _draw_kappas(ax: Axes, selection: Selection) -> None:
-    """A curve a kappa, and its best point; rings around the best of all and the sparse choice."""
+    """A curve a kappa, and its best point; rings around the best of all and the sparse choice.
+
+    Where curves are those of means over time, the sparse choice is on one of a path itself, which is dashed.
+    """
     colors = _kappa_colors(selection)
-    for kappa, measured in selection.surface.items():
-        curve = measured[selection.measure]
-        mean = np.where(np.isfinite(curve.mean), curve.mean, np.nan)
-        ax.plot(curve.times, mean, color=colors[kappa], linewidth=1.1, zorder=2.5, label=f"κ = {kappa:g}")
+    names = {selection.kappa_sparse: "sparse", selection.kappa_min: "min"}
+    curves = [(kappa, measured[selection.measure], names.get(kappa)) for kappa, measured in selection.mean_surface.items()]
+    if selection.mean_surface is not selection.surface:
+        sparse = selection.kappa_sparse
+        assert sparse is not None
+        curves = [(kappa, curve, "min" if kappa == selection.kappa_min else None) for kappa, curve, _ in curves]
+        curves.append((sparse, selection.surface[sparse][selection.measure], "sparse"))
+    for i, (kappa, curve, name) in enumerate(curves):
+        mean, is_plain = np.where(np.isfinite(curve.mean), curve.mean, np.nan), i == len(selection.surface)
+        label, style_of_line = f"κ = {kappa:g}" + ", path itself" * is_plain, "--" if is_plain else "-"
+        ax.plot(curve.times, mean, style_of_line, color=colors[kappa], linewidth=1.1, zorder=2.5, label=label)
         best = (curve.t_min, mean[curve.best])
         ax.plot(*best, "o", color=colors[kappa], markersize=4.5, zorder=3.5)
-        name = {selection.kappa_sparse: "sparse", selection.kappa_min: "min"}.get(kappa)
         if name:
             ax.plot(*best, "o", markerfacecolor="none", markeredgecolor=style.INK, markersize=10, zorder=3.6)
             ax.annotate(name, best, (0, -8), textcoords="offset points", ha="center", va="top",
@@ -119,7 +128,7 @@ def _draw_kappas(ax: Axes, selection: Selection) -> None:
 
 def _frame_kappas(ax: Axes, selection: Selection) -> None:
     """All times of all kappas, and scores from the best halfway to that of the null model."""
-    curves = [measured[selection.measure] for measured in selection.surface.values()]
+    curves = [measured[selection.measure] for measured in selection.mean_surface.values()]
     first, last = min(curve.times[0] for curve in curves), max(curve.times[-1] for curve in curves)
     ax.set_xlim(first * 0.9, last * 1.1)
     sign = -1.0 if selection.larger_is_better else 1.0

@@ -19,7 +19,7 @@ from bregpath.selection.checks import check_choice, check_count
 from bregpath.selection.curves import MIN_FOLDS, SE_RULES
 from bregpath.selection.fold_curves import FoldCurves, FoldTrack, Looks
 from bregpath.selection.folds import Folds, make_folds
-from bregpath.selection.kappas import Entrant, Race, check_kappas, choose_kappas, window
+from bregpath.selection.kappas import Entrant, Race, check_average, check_kappas, choose_kappas, window
 from bregpath.selection.result import Selection
 from bregpath.selection.scores import Scorer, make_scorers
 from bregpath.structures.study import read_study
@@ -52,7 +52,9 @@ def cross_validate(
               s(t)^2 = \frac{1}{K - 1} \frac{\sum_f W_f (m_f(t) - m(t))^2}{\sum_f W_f}.
 
     `Selection.t` is the best time; ``.one_se()`` gives the smallest time within one standard error of it. Of several
-    kappas `Selection.kappa` is the best one, and ``.sparse()`` gives the largest one within one standard error.
+    kappas `Selection.kappa` is the best one, and ``.sparse()`` gives the largest one within one standard error. With
+    ``kappa="cv"`` the best one is chosen among paths that are read as their linear means over time (``average``), which
+    predict better, and the sparse one among the paths themselves; ``average=None`` chooses both among the latter.
 
     All folds advance together and stop once the curve has clearly turned: when ``patience`` times in a row are
     worse than the best one before them by more than the standard errors of both, :math:`s(t) + s(t_{best})` (for the
@@ -111,9 +113,10 @@ def cross_validate(
     >>> len(selection.times) < 100 and selection.stopped_early
     True
     """
-    kappas = check_kappas(options.get("kappa", 10.0))
+    kappas, all_knobs = check_kappas(options.get("kappa", 10.0)), isinstance(options.get("kappa"), str)
     if kappas is not None:
         options["kappa"] = kappas[0]
+    options["average"] = check_average(options.get("average", "auto"), all_knobs, options.get("structure"))
     study = read_study(X, y, **options)
     scorers = make_scorers(scoring, study.loss)
     folds = make_folds(cv, X, study.response, study.w, cv_groups, study.loss.is_classifier, seed)
@@ -198,24 +201,28 @@ def _validate_several(
             if one.options.stop is not None:  # a rule acts on the path of all rows, which tells when it has ended
                 integrate([whole], [float(clock[-1])], each=each)
                 clock = whole.reached(clock)
-            parts = _fold_tracks(one, scorers, folds, clock, sources)
+            parts = _fold_tracks(one, scorers, folds, clock, sources, scores_plain=study.options.average is not None)
             looks = _looks(one, begun, clock, window(1.0, kappa), (FIRST_OF_SEVERAL, STRETCH_OF_SEVERAL), patience)
             entered[kappa] = FoldCurves(one, whole, clock, parts, replace(looks, of_several=True))
         with progress_bar(study.options.progress, t0, window(study.options.t_ratio, kappas[0]) * t0) as report:
             race = Race(list(entered.values()), report)
             tracks = [Entrant(track, curves) for curves in race.curves for track in curves.folds]
             integrate(tracks, race.ticks(), race.is_over, each)
-        surface = {kappa: curves.measured(se_rule) for kappa, curves in entered.items()}
-        weights = race.curves[0].weights
-        choices = {
-            measure: choose_kappas({kappa: surface[kappa][measure] for kappa in kappas}, weights)
-            for measure in surface[kappas[0]]
-        }
+        means, weights = study.options.average is not None, race.curves[0].weights
+        mean_surface = surface = {kappa: curves.measured(se_rule) for kappa, curves in entered.items()}
+        if means:
+            surface = {kappa: curves.plain().measured(se_rule) for kappa, curves in entered.items()}
+        choices = {}
+        for measure in surface[kappas[0]]:
+            means_of, plain = ({kappa: one[kappa][measure] for kappa in kappas} for one in (mean_surface, surface))
+            choices[measure] = choose_kappas(means_of, weights, plain)
         chosen = {kappa: entered[kappa] for kappa in sorted({kappa for pair in choices.values() for kappa in pair})}
         each(lambda curves: integrate([curves.whole], [float(curves.clock[curves.done - 1])]), chosen.values())
+        themselves = {kappa: curves.plain() for kappa, curves in chosen.items()} if means else {}
         selections = {kappa: curves.select(curves.done, se_rule) for kappa, curves in chosen.items()}
+        sparse = {kappa: curves.select(curves.done, se_rule) for kappa, curves in themselves.items()} or selections
     given_up = tuple(kappa for kappa, curves in entered.items() if curves.is_given_up)
-    return Selection.of_kappas(surface, choices, selections, given_up)
+    return Selection.of_kappas(surface, mean_surface, choices, selections, sparse, given_up)
 
 
 def _looks(
@@ -233,10 +240,10 @@ def _looks(
 
 def _fold_tracks(
     study: AbstractStudy, scorers: Callable[[int], tuple[Scorer, ...]], folds: Folds, clock: Array,
-    sources: list[Source],
+    sources: list[Source], scores_plain: bool = False,
 ) -> list[FoldTrack]:  # fmt: skip
     tracks = study.tracks([train for train, _ in folds], clock, sources=sources)
-    return [FoldTrack(study, tracks[k], *folds[k], scorers(k), clock) for k in range(len(folds))]
+    return [FoldTrack(study, tracks[k], *folds[k], scorers(k), clock, scores_plain) for k in range(len(folds))]
 
 
 # --- warnings ------------------------------------------------------------------------------------------------

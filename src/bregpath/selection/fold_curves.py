@@ -34,7 +34,10 @@ class Looks:
 
 @dataclass(eq=False)
 class FoldTrack:
-    """The path on the training rows of a fold, and the scores of the rows held out, so far."""
+    """The path on the training rows of a fold, and the scores of the rows held out, so far.
+
+    Where it is read as a mean over time and kappas compete, the path itself is scored too.
+    """
 
     study: AbstractStudy
     track: Track
@@ -42,15 +45,28 @@ class FoldTrack:
     test: IntArray
     scorers: tuple[Scorer, ...]
     clock: Array
+    scores_plain: bool = False
 
     def __post_init__(self) -> None:
         self.scores = np.zeros((len(self.scorers), 0))  # (measures, times)
+        self.plain_scores = np.zeros((len(self.scorers), 0))
 
     def reach(self, until: float) -> None:
         self.track.reach(until)
         times = self.clock[self.scores.shape[1] : np.searchsorted(self.clock, until, side="right")]
-        held = self.study.held_out(self.track, self.test, times)
-        self.scores = np.append(self.scores, [scorer.score(held) for scorer in self.scorers], axis=1)
+        self.scores = np.append(self.scores, self._score(self.track, times), axis=1)
+        if self.scores_plain:
+            self.plain_scores = np.append(self.plain_scores, self._score(self.track.plain(), times), axis=1)
+
+    def _score(self, track: Track, times: Array) -> list[Array]:
+        held = self.study.held_out(track, self.test, times)
+        return [scorer.score(held) for scorer in self.scorers]
+
+    def plain(self) -> FoldTrack:
+        """The path itself, with its scores."""
+        fold = replace(self, track=self.track.plain(), scores_plain=False)
+        fold.scores = self.plain_scores
+        return fold
 
     def end(self, until: Array) -> Any:
         """The path up to there; neither it nor the fold keeps data of its own."""
@@ -110,6 +126,11 @@ class FoldCurves:
     def __post_init__(self) -> None:
         self.next_look = len(self.clock) if self.looks.patience is None else self.looks.first
         self.weights = np.array([self.study.w[fold.test].sum() for fold in self.folds])
+
+    def plain(self) -> FoldCurves:
+        """The curves of the paths themselves, where they are read as means."""
+        whole = self.whole if self.whole.flow is None else self.whole.plain()  # if it has started at all
+        return replace(self, whole=whole, folds=[fold.plain() for fold in self.folds])
 
     @property
     def done(self) -> int:

@@ -20,6 +20,7 @@ __all__ = [
     "KAPPAS",
     "Entrant",
     "Race",
+    "check_average",
     "check_kappas",
     "check_stop_of_kappas",
     "choose_kappas",
@@ -55,6 +56,19 @@ def check_kappas(kappa: Any) -> tuple[float, ...] | None:
     if np.ndim(kappa) > 1 or (np.diff(values) <= 0).any():
         raise ValueError(f"`kappa` must be a list of numbers that increase strictly, found {kappa!r}; sort it.")
     return tuple(values)
+
+
+def check_average(average: Any, all_knobs: bool, structure: Any = None) -> Any:
+    """What "auto" stands for: a linear mean where kappa="cv" leaves all knobs to us; else the path itself.
+
+    Examples
+    --------
+    >>> check_average("auto", True), check_average("auto", False), check_average("uniform", True)
+    ('linear', None, 'uniform')
+    """
+    if isinstance(average, str) and average == "auto":
+        return "linear" if all_knobs and structure is None else None
+    return average
 
 
 def check_stop_of_kappas(stop: Any, several: bool) -> None:
@@ -147,12 +161,20 @@ def _best(scores: Array, weights: Array) -> tuple[float, Array]:
     return float(mean[i]), scores[:, i]
 
 
-def choose_kappas(curves: Mapping[float, ScoreCurve], weights: Array) -> tuple[float, float]:
-    """The kappa of the best score of all, and the largest one whose best score is within one standard error of it."""
+def choose_kappas(
+    curves: Mapping[float, ScoreCurve], weights: Array, plain: Mapping[float, ScoreCurve] | None = None
+) -> tuple[float, float]:
+    """The kappa of the best score of all, and the largest one whose best score is within one standard error of it.
+
+    The latter by the ``plain`` curves, of the paths themselves, if those are others; where none is, their best one.
+    """
     sign = -1.0 if next(iter(curves.values())).larger_is_better else 1.0
-    bests = {kappa: _best(sign * curve.fold_scores, weights) for kappa, curve in curves.items()}
+    bests, alone = (
+        {kappa: _best(sign * curve.fold_scores, weights) for kappa, curve in some.items()} for some in (curves, plain or curves)
+    )
     lowest = min(best for best, _ in bests.values())
     chosen = max(kappa for kappa, (best, _) in bests.items() if best <= lowest + 1e-12 * abs(lowest))
     error = float(aggregate(bests[chosen][1][:, None], weights)[1][0])
     limit = bests[chosen][0] + (error if np.isfinite(error) else 0.0)
-    return chosen, max(kappa for kappa, (best, _) in bests.items() if best <= limit)
+    limit = max(limit, min(best for best, _ in alone.values()))
+    return chosen, max(kappa for kappa, (best, _) in alone.items() if best <= limit)

@@ -80,8 +80,10 @@ class Selection:
         Where several kappas were tried: the one of the best score of all, and the largest one, so that of the sparsest
         models, whose best score is within one standard error of it. All that is said above is about the chosen one,
         `kappa`: that of the best score, unless `sparse` was asked for.
-    surface : dict of float to dict of str to ScoreCurve
-        All curves, by kappa and measure. Times are each kappa's own, because small kappas need longer.
+    surface, mean_surface : dict of float to dict of str to ScoreCurve
+        All curves, by kappa and measure. Times are each kappa's own, because small kappas need longer. `surface` has
+        those of the paths themselves, from which the sparse choice is made, `mean_surface` those of their means over
+        time, from which the best one is, if there is an ``average``; elsewhere it is the same.
     given_up : tuple of float
         Kappas whose curves end early, because others were clearly ahead.
 
@@ -114,10 +116,12 @@ class Selection:
     kappa_min: float | None = None
     kappa_sparse: float | None = None
     surface: Mapping[float, Mapping[str, ScoreCurve]] = field(default_factory=dict)
+    mean_surface: Mapping[float, Mapping[str, ScoreCurve]] = field(default_factory=dict)
     given_up: tuple[float, ...] = ()
-    # By measure, the kappa of the best score and the sparse one; and the selections of those kappas.
+    # By measure, the kappa of the best score and the sparse one; and the selections of those kappas, of means and plain.
     _kappas: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     _of_kappa: Mapping[float, Selection] = field(default_factory=dict)
+    _plain_of_kappa: Mapping[float, Selection] = field(default_factory=dict)
     # What is read of the rows of folds when it is asked for; a pickle leaves the training rows behind.
     _rows: Any = None
 
@@ -133,26 +137,30 @@ class Selection:
     def of_kappas(
         cls,
         surface: Mapping[float, Mapping[str, ScoreCurve]],
+        mean_surface: Mapping[float, Mapping[str, ScoreCurve]],
         kappas: Mapping[str, tuple[float, float]],
         selections: Mapping[float, Selection],
+        plain_selections: Mapping[float, Selection],
         given_up: tuple[float, ...],
     ) -> Selection:
         """The choice among several kappas by the first measure; ``selections`` are those of all chosen ones."""
+        shared: dict[str, Any] = {
+            "surface": surface, "mean_surface": mean_surface, "given_up": given_up, "_kappas": kappas,
+            "_of_kappa": selections, "_plain_of_kappa": plain_selections,
+        }  # fmt: skip
         measure = next(iter(kappas))
-        several = {
-            kappa: replace(
-                one, rule=f"{one.rule} of {len(surface)} kappas", surface=surface, given_up=given_up, _kappas=kappas
-            )
-            for kappa, one in selections.items()
-        }
-        return next(iter(several.values()))._at_kappa(kappas[measure][0], measure, several)
+        return replace(selections[kappas[measure][0]], **shared)._at_kappa(measure)
 
-    def _at_kappa(self, kappa: float, measure: str, selections: Mapping[float, Selection]) -> Selection:
-        one, (low, sparse) = selections[kappa], self._kappas[measure]
-        curve = one.scores[measure]
+    def _at_kappa(self, measure: str, is_sparse: bool = False) -> Selection:
+        """The best of all kappas, or the sparse choice, by one of the measures."""
+        low, sparse = self._kappas[measure]
+        one = self._plain_of_kappa[sparse] if is_sparse else self._of_kappa[low]
+        curve, several = one.scores[measure], len(self.surface)
+        shared = ("surface", "mean_surface", "given_up", "_kappas", "_of_kappa", "_plain_of_kappa")
         return replace(
-            one, t=curve.t_min, kappa_min=low, kappa_sparse=sparse, _of_kappa=selections, **vars(curve)
-        )
+            one, rule=f"{one.rule} of {several} kappas", t=curve.t_min, kappa_min=low, kappa_sparse=sparse,
+            **{name: getattr(self, name) for name in shared}, **vars(curve),
+        )  # fmt: skip
 
     @property
     def kappa(self) -> float | None:
@@ -162,10 +170,10 @@ class Selection:
     @property
     def t_sparse(self) -> float | None:
         """The best time of `kappa_sparse`."""
-        return None if self.kappa_sparse is None else self._of_kappa[self.kappa_sparse].scores[self.measure].t_min
+        return None if self.kappa_sparse is None else self._plain_of_kappa[self.kappa_sparse].scores[self.measure].t_min
 
     def sparse(self) -> Selection:
-        """The same cross-validation with the sparse choice: `kappa_sparse`, at its best time.
+        """The same cross-validation with the sparse choice: the path of `kappa_sparse` itself, at its best time.
 
         Examples
         --------
@@ -177,7 +185,7 @@ class Selection:
         """
         if self.kappa_sparse is None:
             raise ValueError('There is one kappa only, so no sparser one; use cross_validate(..., kappa="cv").')
-        chosen = self._at_kappa(self.kappa_sparse, self.measure, self._of_kappa)
+        chosen = self._at_kappa(self.measure, is_sparse=True)
         return replace(chosen, rule=f"{chosen.rule}, sparse choice")
 
     def one_se(self) -> Selection:
@@ -202,7 +210,7 @@ class Selection:
         if measure not in self.scores:
             raise ValueError(f"`measure` must be one that was measured, {list(self.scores)}; found {measure!r}.")
         if self.surface:
-            return self._at_kappa(self._kappas[measure][0], measure, self._of_kappa)
+            return self._at_kappa(measure)
         curve = self.scores[measure]
         return replace(self, t=curve.t_min, **vars(curve))
 
@@ -316,17 +324,20 @@ class Selection:
         return plot_selection(self, **kwargs)
 
     def _rows_of_kappas(self) -> list[str]:
-        """The best point of every kappa."""
-        marks = {self.kappa_sparse: "sparse", self.kappa_min: "min"}
-        if self.kappa_min == self.kappa_sparse:
-            marks = {self.kappa_min: "min, sparse"}
+        """The best point of every kappa, and the sparse choice."""
+        means = self.mean_surface is not self.surface
         lines = [f"{'':>13}{'kappa':>9}{'t':>11}{self.measure:>{_width(self.measure)}}{'se':>11}"]
-        for kappa, measured in self.surface.items():
-            curve = measured[self.measure]
-            i, name = curve.best, f"{'*' if kappa == self.kappa else ''}{marks.get(kappa, '')}"
+        rows = [(kappa, measured[self.measure], False) for kappa, measured in self.mean_surface.items()]
+        if means:
+            assert self.kappa_sparse is not None
+            rows.append((self.kappa_sparse, self.surface[self.kappa_sparse][self.measure], True))
+        for kappa, curve, is_plain in rows:
+            marks = ["min"] if kappa == self.kappa_min and not is_plain else []
+            marks += ["sparse"] if kappa == self.kappa_sparse and is_plain == means else []
+            i, chosen = curve.best, kappa == self.kappa and (not means or is_plain == (self.path.average is None))
             score = f"{curve.mean[i] + 0.0:>{_width(self.measure)}.4g}{curve.se[i]:>11.4g}"
-            score += "  given up" if kappa in self.given_up else ""
-            lines.append(f"{name:>13}{kappa:>9g}{curve.t_min:>11.4g}{score}")
+            score += "  given up" if kappa in self.given_up and not is_plain else "  path itself" if is_plain else ""
+            lines.append(f"{'*' * chosen + ', '.join(marks):>13}{kappa:>9g}{curve.t_min:>11.4g}{score}")
         return lines
 
     def __repr__(self) -> str:
