@@ -51,12 +51,15 @@ def _microarray(name: str) -> tuple[np.ndarray, np.ndarray, str]:
         return stored["X"].astype(float), stored["y"].astype(int), "logistic"
 
 
-def _libsvm(name: str) -> tuple[np.ndarray, np.ndarray, str]:
+def _libsvm(name: str, n: int | None = SUBSAMPLE) -> tuple[Any, np.ndarray, str]:
+    """Some of the rows as an array; all of them as a sparse matrix."""
     from sklearn.datasets import load_svmlight_file
 
     with gzip.open(data_folder() / f"{name}.libsvm.gz") as stream:
         X, y = load_svmlight_file(stream)
-    rows = np.sort(np.random.default_rng(0).choice(X.shape[0], SUBSAMPLE, replace=False))
+    if n is None:
+        return X, (y == y.max()).astype(int), "logistic"
+    rows = np.sort(np.random.default_rng(0).choice(X.shape[0], n, replace=False))
     return X[rows].toarray(), (y[rows] == y.max()).astype(int), "logistic"
 
 

@@ -29,6 +29,10 @@ methods <- list(
   }
 )
 
+# BREGPATH_METHODS names those that are wanted, separated by commas; all by default.
+wanted <- Sys.getenv("BREGPATH_METHODS")
+if (nzchar(wanted)) methods <- methods[strsplit(wanted, ",")[[1]]]
+
 invisible(glmnet(matrix(sin(seq_len(300)), 30), rep(0:1, 15), family = family))
 for (name in names(methods)) {
   out <- sapply(seq_len(J), function(j) {

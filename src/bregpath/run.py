@@ -20,8 +20,8 @@ from bregpath._typing import Array, IntArray
 from bregpath.flow import FLOWS, GISS, GLBI, AbstractFlow
 from bregpath.flow.gram import GramBlock
 from bregpath.flow.integrate import AbstractTrack, Record, integrate
-from bregpath.flow.stop import Progress, Result, as_stop
 from bregpath.flow.mean import AVERAGES, MeanTrajectory
+from bregpath.flow.stop import Progress, Result, as_stop
 from bregpath.flow.trajectory import Trajectory
 from bregpath.path import Path, Stats, Units
 from bregpath.penalties import build_penalty
@@ -73,7 +73,7 @@ class TraceOptions:
             _validation.check_number("t_ratio", self.t_ratio, above=1.0)
         else:
             object.__setattr__(self, "t", _validation.check_times(self.t))
-        if self.average is not None and self.average not in AVERAGES:
+        if self.average is not None and not (isinstance(self.average, str) and self.average in AVERAGES):
             raise ValueError(f"`average` must be one of {sorted(AVERAGES)} or None, found {self.average!r}.")
         object.__setattr__(self, "stop", as_stop(self.stop))
         if not (isinstance(self.flow, type) and issubclass(self.flow, AbstractFlow)):

@@ -302,3 +302,87 @@ def test_grid_of_cv():
     assert check_kappas("cv") == KAPPAS and list(KAPPAS) == sorted(KAPPAS)
     assert check_kappas(3) is None and check_kappas((1, 2)) == (1.0, 2.0)
     assert module.window(100.0, 30.0) == 100.0 and module.window(100.0, 0.1) == 10_000.0
+
+
+# --- means over time -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module", name="means")
+def make_means(data):
+    return cross_validate(data.X, data.y, loss="logistic", kappa="cv", scoring=["deviance", "auc"])
+
+
+def test_the_best_is_a_mean_and_the_sparse_choice_a_path(means):
+    assert means.path.average == "linear" and means.sparse().path.average is None
+    curves = {kappa: means.mean_surface[kappa]["deviance"] for kappa in KAPPAS}
+    assert means.kappa == min(KAPPAS, key=lambda kappa: curves[kappa].mean.min())
+    best = curves[means.kappa]
+    assert means.t == best.t_min and means.mean.min() == best.mean.min()
+    limit = best.mean.min() + best.se[best.best]
+    within = [kappa for kappa in KAPPAS if means.surface[kappa]["deviance"].mean.min() <= limit]
+    assert means.kappa_sparse == means.sparse().kappa == max(within)
+    assert means.sparse().t == means.t_sparse == means.surface[means.kappa_sparse]["deviance"].t_min
+    assert_array_equal(means.sparse().fold_scores, means.surface[means.kappa_sparse]["deviance"].fold_scores)
+
+
+@pytest.mark.parametrize("loss", ["gaussian", "logistic"])
+def test_means_of_several_kappas_are_those_of_each(loss):
+    data = SIMULATORS[loss](80, 25, 3, seed=3)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The best time is the last one")
+        together = cross_validate(data.X, data.y, loss=loss, kappa=GRID, average="linear", saturation=None)
+        for kappa in GRID:
+            for average, surface in (("linear", together.mean_surface), (None, together.surface)):
+                curve = surface[kappa]["deviance"]
+                alone = cross_validate(
+                    data.X, data.y, loss=loss, kappa=kappa, average=average, t=curve.times, full=True, saturation=None
+                )
+                assert_allclose(curve.fold_scores, alone.fold_scores, rtol=1e-8, atol=1e-8)
+
+
+def test_models_of_folds_are_means_too(data, means):
+    train, test = means.folds[2]
+    path = bregpath.trace_path(
+        data.X[train], data.y[train], loss="logistic", kappa=means.kappa, t=[means.t], average="linear"
+    )
+    assert_allclose(means.fold_coef()[2], path.at(means.t).coef, atol=1e-8)
+    i = int(np.flatnonzero(means.times == means.t)[0])
+    assert_allclose(means.out_of_fold[i, test], path.decision_function(data.X[test], means.t), atol=1e-8)
+    assert_allclose(means.predict(data.X), means.path.predict(data.X, means.t))
+
+
+def test_by_another_measure(means):
+    other = means.by("auc")
+    assert other.measure == "auc" and other.path.average == "linear"
+    assert other.by("deviance").t == means.t
+    assert means.sparse().by("auc").sparse().kappa == other.kappa_sparse
+
+
+def test_a_list_of_kappas_has_no_means_unless_asked_for(selection, data):
+    assert selection.path.average is None and selection.mean_surface is selection.surface
+    assert cross_validate(data.X, data.y, loss="logistic", kappa="cv", average=None).path.average is None
+    assert cross_validate(data.X, data.y, loss="logistic", average="uniform").path.average == "uniform"
+
+
+def test_no_means_of_structures_unless_asked_for():
+    y = np.repeat([0.0, 2.0, 1.0], 20) + 0.3 * np.random.default_rng(0).normal(size=60)
+    assert cross_validate(None, y, structure="fused", kappa="cv").mean_surface
+    with pytest.raises(ValueError, match="`average` knows no `structure`"):
+        cross_validate(None, y, structure="fused", kappa="cv", average="linear")
+
+
+def test_means_are_told(means):
+    text = means.summary(model=False)
+    assert text.count("path itself") == 1 and text.count("*min") == 2
+    assert "*sparse" in means.sparse().summary(model=False)
+    again = pickle.loads(pickle.dumps(means))
+    assert again.sparse().t == means.sparse().t and again.summary() == means.summary()
+
+
+@pytest.mark.parametrize(("kappa", "expected"), [("cv", "linear"), ([1.0, 10.0], None), (10.0, None)])
+def test_estimators_average_where_all_knobs_are_left_to_them(data, kappa, expected):
+    model = bregpath.BregmanClassifier(kappa=kappa).fit(data.X, data.y)
+    assert model.path_.average == expected
+    assert bregpath.BregmanClassifier(kappa=kappa, average="uniform").fit(data.X, data.y).path_.average == "uniform"
+    if expected:
+        assert bregpath.BregmanClassifier(kappa=kappa, stop="cv-sparse").fit(data.X, data.y).path_.average is None

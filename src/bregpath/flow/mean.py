@@ -17,8 +17,7 @@ __all__ = ["AVERAGES", "MeanChunk", "MeanTrajectory"]
 AVERAGES = {"uniform": 0.0, "linear": 1.0}
 # Radau's rule on [0, 1]. It has the end, where a column that has just entered is seen, and not the start, at which
 # coefficients that jump have still the value from before.
-NODES = np.array([(4 - np.sqrt(6)) / 10, (4 + np.sqrt(6)) / 10, 1.0])
-WEIGHTS = np.array([(16 - np.sqrt(6)) / 36, (16 + np.sqrt(6)) / 36, 1 / 9])
+NODES, WEIGHTS = np.array([1 / 3, 1.0]), np.array([0.75, 0.25])
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,17 +81,16 @@ class MeanTrajectory(Trajectory):
         alpha, beta = self._integrals(chunk, columns, chunk.t[:-1], chunk.t[1:])
         alpha_sum[1:] += np.cumsum(alpha, axis=0)
         beta_sum[1:] += np.cumsum(beta, axis=0)
-        return MeanChunk(**{f.name: getattr(chunk, f.name) for f in fields(Chunk)}, alpha_sum=alpha_sum, beta_sum=beta_sum)
+        knots = {f.name: getattr(chunk, f.name) for f in fields(Chunk)}
+        return MeanChunk(**knots, alpha_sum=alpha_sum, beta_sum=beta_sum)
 
     def _integrals(self, chunk: Chunk, columns: IntArray, low: Array, high: Array) -> tuple[Array, Array]:
         """Over some parts of steps."""
         times = low[:, None] + (high - low)[:, None] * NODES
         weights = (high - low)[:, None] * WEIGHTS * times**self.power
-        alpha, beta = self.reading.between(chunk, columns, times.ravel())
-        parts = (*times.shape, *alpha.shape[1:]), (*times.shape, *beta.shape[1:])
-        return np.einsum("tk,tk...->t...", weights, alpha.reshape(parts[0])), np.einsum(
-            "tk,tk...->t...", weights, beta.reshape(parts[1])
-        )
+        models = self.reading.between(chunk, columns, times.ravel())
+        alpha, beta = (part.reshape(*times.shape, *part.shape[1:]) for part in models)
+        return np.einsum("tk,tk...->t...", weights, alpha), np.einsum("tk,tk...->t...", weights, beta)
 
     def read(self, times: Array) -> tuple[Array, IntArray, Array]:
         """As of `Trajectory`."""

@@ -95,15 +95,19 @@ class LineOfDual(AbstractReading):
 
     def between(self, chunk: Chunk, columns: IntArray, times: Array) -> tuple[Array, Array]:
         row = np.clip(np.searchsorted(chunk.t, times) - 1, 0, len(chunk.t) - 2)
+        # What belongs to a step is computed once for all times inside of it that follow each other.
+        first = np.append(True, row[1:] != row[:-1])
+        step, row = np.cumsum(first) - 1, row[first]
         both = np.stack([row, row + 1])
         h, ends, slope = chunk.t[row + 1] - chunk.t[row], chunk.z[both], chunk.slope[both]
-        theta = (times - chunk.t[row]) / h
+        theta = (times - chunk.t[row][step]) / h[step]
         penalty = self.penalty.take(columns)
-        reach = h * self._trust(chunk, row, penalty, ends, slope)
+        reach = (h * self._trust(chunk, row, penalty, ends, slope))[step]
+        # What is zero at both ends stays so: a column enters by a knot, and where none is recorded there is no curve.
+        moves = np.any(penalty.active(ends), axis=0)[step]
+        both, ends, slope = both[:, step], ends[:, step], slope[:, step]
         alpha = self._curve(chunk.alpha[both], chunk.alpha_slope[both], reach[:, None], theta[:, None])
         z = self._curve(ends, slope, reach[:, None, None], theta[:, None, None])
-        # What is zero at both ends stays so: a column enters by a knot, and where none is recorded there is no curve.
-        moves = np.any(penalty.active(ends), axis=0)
         return alpha, np.where(moves[..., None], penalty.primal(z, self.kappa), 0.0)
 
     def _curve(self, ends: Array, slopes: Array, h: Array, theta: Array) -> Array:

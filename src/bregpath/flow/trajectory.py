@@ -173,4 +173,6 @@ def _keep(chunk: Chunk, times: Array) -> Chunk:
     inside = times[(times > chunk.t[0]) & (times <= chunk.t[-1])]
     row = np.clip(np.searchsorted(chunk.t, inside) - 1, 0, len(chunk.t) - 2)
     rows = np.unique(np.concatenate([[0, len(chunk.t) - 1], row, row + 1]))
-    return replace(chunk, **{f.name: getattr(chunk, f.name)[rows] for f in fields(chunk)}) if len(rows) < len(chunk.t) else chunk
+    if len(rows) == len(chunk.t):
+        return chunk
+    return replace(chunk, **{f.name: getattr(chunk, f.name)[rows] for f in fields(chunk)})

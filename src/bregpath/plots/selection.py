@@ -104,15 +104,16 @@ def _draw_kappas(ax: Axes, selection: Selection) -> None:
     Where curves are those of means over time, the sparse choice is on one of a path itself, which is dashed.
     """
     colors = _kappa_colors(selection)
-    names = {selection.kappa_sparse: "sparse", selection.kappa_min: "min"}
-    curves = [(kappa, measured[selection.measure], names.get(kappa)) for kappa, measured in selection.mean_surface.items()]
+    names, sparse = {selection.kappa_sparse: "sparse"}, selection.kappa_sparse
+    curves = [(kappa, measured[selection.measure]) for kappa, measured in selection.mean_surface.items()]
     if selection.mean_surface is not selection.surface:
-        sparse = selection.kappa_sparse
         assert sparse is not None
-        curves = [(kappa, curve, "min" if kappa == selection.kappa_min else None) for kappa, curve, _ in curves]
-        curves.append((sparse, selection.surface[sparse][selection.measure], "sparse"))
-    for i, (kappa, curve, name) in enumerate(curves):
+        names = {}
+        curves.append((sparse, selection.surface[sparse][selection.measure]))
+    names[selection.kappa_min] = "min"
+    for i, (kappa, curve) in enumerate(curves):
         mean, is_plain = np.where(np.isfinite(curve.mean), curve.mean, np.nan), i == len(selection.surface)
+        name = "sparse" if is_plain else names.get(kappa)
         label, style_of_line = f"κ = {kappa:g}" + ", path itself" * is_plain, "--" if is_plain else "-"
         ax.plot(curve.times, mean, style_of_line, color=colors[kappa], linewidth=1.1, zorder=2.5, label=label)
         best = (curve.t_min, mean[curve.best])

@@ -58,9 +58,9 @@ class FoldTrack:
         if self.scores_plain:
             self.plain_scores = np.append(self.plain_scores, self._score(self.track.plain(), times), axis=1)
 
-    def _score(self, track: Track, times: Array) -> list[Array]:
+    def _score(self, track: Track, times: Array) -> Array:
         held = self.study.held_out(track, self.test, times)
-        return [scorer.score(held) for scorer in self.scorers]
+        return np.array([scorer.score(held) for scorer in self.scorers])
 
     def plain(self) -> FoldTrack:
         """The path itself, with its scores."""

@@ -170,7 +170,8 @@ def choose_kappas(
     """
     sign = -1.0 if next(iter(curves.values())).larger_is_better else 1.0
     bests, alone = (
-        {kappa: _best(sign * curve.fold_scores, weights) for kappa, curve in some.items()} for some in (curves, plain or curves)
+        {kappa: _best(sign * curve.fold_scores, weights) for kappa, curve in some.items()}
+        for some in (curves, plain or curves)
     )
     lowest = min(best for best, _ in bests.values())
     chosen = max(kappa for kappa, (best, _) in bests.items() if best <= lowest + 1e-12 * abs(lowest))

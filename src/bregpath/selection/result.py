@@ -118,7 +118,7 @@ class Selection:
     surface: Mapping[float, Mapping[str, ScoreCurve]] = field(default_factory=dict)
     mean_surface: Mapping[float, Mapping[str, ScoreCurve]] = field(default_factory=dict)
     given_up: tuple[float, ...] = ()
-    # By measure, the kappa of the best score and the sparse one; and the selections of those kappas, of means and plain.
+    # By measure, the kappa of the best score and the sparse one; and the selections of those kappas, of both kinds.
     _kappas: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     _of_kappa: Mapping[float, Selection] = field(default_factory=dict)
     _plain_of_kappa: Mapping[float, Selection] = field(default_factory=dict)
