@@ -1,4 +1,4 @@
-"""What kappa and t do, in two pictures: the same data with several kappas, and the choice among them.
+"""What kappa and t do, in three pictures: the same data with several kappas, as means over time, and the choice.
 
     python examples/kappa_and_t.py --out docs/images
 
@@ -38,21 +38,36 @@ def draw_paths(file: Path) -> None:
     panels = style.subplots(1, len(KAPPAS), figsize=(12.0, 3.9), sharey=True)[0]
     for ax, kappa in zip(panels, KAPPAS, strict=True):
         selection = bregpath.cross_validate(X, y, kappa=kappa, t_ratio=35 * max(1.0, 10 / kappa), full=True)
-        path = selection.path
-        style.new_axes(ax)
-        style.log_time_axis(ax, path.t)
-        for j in np.flatnonzero(truth == 0):
-            ax.plot(path.t, path.coef[:, j], color=style.FAINT, linewidth=0.7)
-        for i, j in enumerate(np.flatnonzero(truth)):
-            ax.plot(path.t, path.coef[:, j], linewidth=1.5, **style.curve_style(i))
-            ax.plot(path.t[-1] * 1.12, truth[j], "<", color=style.curve_style(i)["color"], markersize=5, clip_on=False)
-        inside = path.support(selection.t_min)
-        right = np.count_nonzero(truth[inside])
-        style.mark_times(ax, {"t_min": selection.t_min})
-        words = f"κ = {kappa:g}: at t_min {right} true and {len(inside) - right} other variables"
-        style.label_axes(ax, style.TIME_LABEL, "Coefficient" if kappa == KAPPAS[0] else "", words)
-        ax.title.set_fontsize(9.5)
+        draw_panel(ax, selection, truth, f"κ = {kappa:g}", first=kappa == KAPPAS[0])
     panels[0].figure.savefig(file, dpi=110)
+
+
+def draw_means(file: Path) -> None:
+    """The path of kappa = 10, and its means over time."""
+    X, y, truth = correlated()
+    kinds = {"The path": None, "Its linear mean": "linear", "Its uniform mean": "uniform"}
+    panels = style.subplots(1, len(kinds), figsize=(12.0, 3.9), sharey=True)[0]
+    for ax, (name, average) in zip(panels, kinds.items(), strict=True):
+        selection = bregpath.cross_validate(X, y, average=average, t_ratio=35, full=True)
+        draw_panel(ax, selection, truth, name, first=average is None)
+    panels[0].figure.savefig(file, dpi=110)
+
+
+def draw_panel(ax: Any, selection: bregpath.Selection, truth: np.ndarray, name: str, first: bool) -> None:
+    path = selection.path
+    style.new_axes(ax)
+    style.log_time_axis(ax, path.t)
+    for j in np.flatnonzero(truth == 0):
+        ax.plot(path.t, path.coef[:, j], color=style.FAINT, linewidth=0.7)
+    for i, j in enumerate(np.flatnonzero(truth)):
+        ax.plot(path.t, path.coef[:, j], linewidth=1.5, **style.curve_style(i))
+        ax.plot(path.t[-1] * 1.12, truth[j], "<", color=style.curve_style(i)["color"], markersize=5, clip_on=False)
+    inside = path.support(selection.t_min)
+    right = np.count_nonzero(truth[inside])
+    style.mark_times(ax, {"t_min": selection.t_min})
+    words = f"{name}: {right} true, {len(inside) - right} other variables"
+    style.label_axes(ax, style.TIME_LABEL, "Coefficient" if first else "", words)
+    ax.title.set_fontsize(9.5)
 
 
 def draw_choice(file: Path) -> dict[str, Any]:
@@ -76,11 +91,12 @@ def main(argv: list[str] | None = None) -> None:
     out = Path(args.out)
     out.mkdir(parents=True, exist_ok=True)
     draw_paths(out / "kappa_paths.png")
+    draw_means(out / "kappa_means.png")
     for title, selection in draw_choice(out / "kappa_choice.png").items():
         print(f"{title}\n{selection.summary(model=False)}")
         for name, one in (("best", selection), ("sparse", selection.sparse())):
             print(f"{name}: kappa = {one.kappa:g}, {len(one.path.support(one.t))} variables")
-    print(f"\nwritten: {out}/kappa_paths.png, kappa_choice.png")
+    print(f"\nwritten: {out}/kappa_paths.png, kappa_means.png, kappa_choice.png")
 
 
 if __name__ == "__main__":

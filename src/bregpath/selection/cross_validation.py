@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bregpath._progress import progress_bar
-from bregpath._threads import threads
+from bregpath._threads import Each, threads
 from bregpath._typing import Array
 from bregpath.flow.integrate import integrate
 from bregpath.flow.stop import Result
@@ -186,9 +186,9 @@ def _validate_several(
     study: AbstractStudy, scorers: Callable[[int], tuple[Scorer, ...]], folds: Folds, kappas: tuple[float, ...],
     patience: int | None, se_rule: str, n_jobs: int | None,
 ) -> Selection:  # fmt: skip
-    """Folds of all kappas on one clock; then the paths on all rows, of the kappas that are chosen."""
+    """Folds of all kappas on one clock; then the choice."""
     with threads(n_jobs, len(folds) * len(kappas)) as each:
-        everything, entered = Source(study.on), {}
+        everything, entered = Source(study.on), dict[float, FoldCurves]()
         begun = study.track(everything)
         begun.start()
         t0 = float(begun.times[0])  # which does not depend on kappa
@@ -201,26 +201,37 @@ def _validate_several(
             if one.options.stop is not None:  # a rule acts on the path of all rows, which tells when it has ended
                 integrate([whole], [float(clock[-1])], each=each)
                 clock = whole.reached(clock)
-            parts = _fold_tracks(one, scorers, folds, clock, sources, scores_plain=study.options.average is not None)
+            parts = _fold_tracks(one, scorers, folds, clock, sources)
             looks = _looks(one, begun, clock, window(1.0, kappa), (FIRST_OF_SEVERAL, STRETCH_OF_SEVERAL), patience)
             entered[kappa] = FoldCurves(one, whole, clock, parts, replace(looks, of_several=True))
         with progress_bar(study.options.progress, t0, window(study.options.t_ratio, kappas[0]) * t0) as report:
             race = Race(list(entered.values()), report)
             tracks = [Entrant(track, curves) for curves in race.curves for track in curves.folds]
             integrate(tracks, race.ticks(), race.is_over, each)
-        means, weights = study.options.average is not None, race.curves[0].weights
-        mean_surface = surface = {kappa: curves.measured(se_rule) for kappa, curves in entered.items()}
-        if means:
-            surface = {kappa: curves.plain().measured(se_rule) for kappa, curves in entered.items()}
-        choices = {}
-        for measure in surface[kappas[0]]:
-            means_of, plain = ({kappa: one[kappa][measure] for kappa in kappas} for one in (mean_surface, surface))
-            choices[measure] = choose_kappas(means_of, weights, plain)
-        chosen = {kappa: entered[kappa] for kappa in sorted({kappa for pair in choices.values() for kappa in pair})}
-        each(lambda curves: integrate([curves.whole], [float(curves.clock[curves.done - 1])]), chosen.values())
-        themselves = {kappa: curves.plain() for kappa, curves in chosen.items()} if means else {}
-        selections = {kappa: curves.select(curves.done, se_rule) for kappa, curves in chosen.items()}
-        sparse = {kappa: curves.select(curves.done, se_rule) for kappa, curves in themselves.items()} or selections
+        return _choose(entered, study.options.average is not None, se_rule, each)
+
+
+def _choose(entered: dict[float, FoldCurves], averaged: bool, se_rule: str, each: Each) -> Selection:
+    """The best of all kappas and the sparse one, with the paths on all rows of those that are chosen by any measure.
+
+    What is ``averaged`` predicts better, and what is not is sparser, so the sparse one is one of the paths themselves.
+    """
+    themselves = entered
+    if averaged:
+        themselves = dict(zip(entered, each(FoldCurves.plain, entered.values()), strict=True))
+    mean_surface = {kappa: curves.measured(se_rule) for kappa, curves in entered.items()}
+    surface = {kappa: curves.measured(se_rule) for kappa, curves in themselves.items()} if averaged else mean_surface
+    choices, weights = {}, next(iter(entered.values())).weights
+    for measure in next(iter(surface.values())):
+        means, plain = ({kappa: one[kappa][measure] for kappa in entered} for one in (mean_surface, surface))
+        choices[measure] = choose_kappas(means, weights, plain)
+    chosen = {kappa: entered[kappa] for kappa in sorted({kappa for pair in choices.values() for kappa in pair})}
+    each(lambda curves: integrate([curves.whole], [float(curves.clock[curves.done - 1])]), chosen.values())
+    selections = {kappa: curves.select(curves.done, se_rule) for kappa, curves in chosen.items()}
+    sparse = selections
+    if averaged:
+        alone = {kappa: replace(themselves[kappa], whole=curves.whole.plain()) for kappa, curves in chosen.items()}
+        sparse = {kappa: curves.select(curves.done, se_rule) for kappa, curves in alone.items()}
     given_up = tuple(kappa for kappa, curves in entered.items() if curves.is_given_up)
     return Selection.of_kappas(surface, mean_surface, choices, selections, sparse, given_up)
 
@@ -240,10 +251,10 @@ def _looks(
 
 def _fold_tracks(
     study: AbstractStudy, scorers: Callable[[int], tuple[Scorer, ...]], folds: Folds, clock: Array,
-    sources: list[Source], scores_plain: bool = False,
+    sources: list[Source],
 ) -> list[FoldTrack]:  # fmt: skip
     tracks = study.tracks([train for train, _ in folds], clock, sources=sources)
-    return [FoldTrack(study, tracks[k], *folds[k], scorers(k), clock, scores_plain) for k in range(len(folds))]
+    return [FoldTrack(study, tracks[k], *folds[k], scorers(k), clock) for k in range(len(folds))]
 
 
 # --- warnings ------------------------------------------------------------------------------------------------

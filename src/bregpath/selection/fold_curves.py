@@ -34,10 +34,7 @@ class Looks:
 
 @dataclass(eq=False)
 class FoldTrack:
-    """The path on the training rows of a fold, and the scores of the rows held out, so far.
-
-    Where it is read as a mean over time and kappas compete, the path itself is scored too.
-    """
+    """The path on the training rows of a fold, and the scores of the rows held out, so far."""
 
     study: AbstractStudy
     track: Track
@@ -45,27 +42,23 @@ class FoldTrack:
     test: IntArray
     scorers: tuple[Scorer, ...]
     clock: Array
-    scores_plain: bool = False
 
     def __post_init__(self) -> None:
         self.scores = np.zeros((len(self.scorers), 0))  # (measures, times)
-        self.plain_scores = np.zeros((len(self.scorers), 0))
 
     def reach(self, until: float) -> None:
         self.track.reach(until)
         times = self.clock[self.scores.shape[1] : np.searchsorted(self.clock, until, side="right")]
-        self.scores = np.append(self.scores, self._score(self.track, times), axis=1)
-        if self.scores_plain:
-            self.plain_scores = np.append(self.plain_scores, self._score(self.track.plain(), times), axis=1)
+        self._score(times)
 
-    def _score(self, track: Track, times: Array) -> Array:
-        held = self.study.held_out(track, self.test, times)
-        return np.array([scorer.score(held) for scorer in self.scorers])
+    def _score(self, times: Array) -> None:
+        held = self.study.held_out(self.track, self.test, times)
+        self.scores = np.append(self.scores, [scorer.score(held) for scorer in self.scorers], axis=1)
 
     def plain(self) -> FoldTrack:
-        """The path itself, with its scores."""
-        fold = replace(self, track=self.track.plain(), scores_plain=False)
-        fold.scores = self.plain_scores
+        """The path itself, where it is read as a mean, with its scores at the same times."""
+        fold = replace(self, track=self.track.plain())
+        fold._score(self.clock[: self.scores.shape[1]])
         return fold
 
     def end(self, until: Array) -> Any:
@@ -128,9 +121,8 @@ class FoldCurves:
         self.weights = np.array([self.study.w[fold.test].sum() for fold in self.folds])
 
     def plain(self) -> FoldCurves:
-        """The curves of the paths themselves, where they are read as means."""
-        whole = self.whole if self.whole.flow is None else self.whole.plain()  # if it has started at all
-        return replace(self, whole=whole, folds=[fold.plain() for fold in self.folds])
+        """The curves of the paths themselves, where they are read as means; not yet that of the path on all rows."""
+        return replace(self, folds=[fold.plain() for fold in self.folds])
 
     @property
     def done(self) -> int:

@@ -216,6 +216,8 @@ def _check(path: Any) -> None:
             f"`path` must be a Path of trace_path, found {type(path).__name__}; of a selection or an estimator take "
             "its path, and for graphs see the stability of their edges."
         )
+    if path.average is not None:
+        raise ValueError("`path` is a mean over time, which no subgradient belongs to; trace it without `average`.")
     if path.n_outputs != 1:
         raise ValueError(
             f"`path` has {path.n_outputs} outputs, and only differences between them count; assess one class against "
