@@ -63,7 +63,7 @@ class Exponential {
                 load(start);
                 require_rows();
                 gather_moments();
-                const double length = decompose(round_down(std::max(h, set_.least_trial * *start.t)));
+                const double length = decompose(rounded(std::max(h, set_.least_trial * *start.t)));
                 set_knots(length);
                 const Size count = walk(start);
                 h = (is_event_ ? set_.after_event : set_.after_none) * knots_[count - 1];
@@ -81,6 +81,8 @@ class Exponential {
     }
 
    private:
+    double rounded(double h) const { return round_down(h, set_.step_bits, set_.nudge); }
+
     Size k() const { return Size(rates_.size()); }
 
     // --- the start of a step
@@ -235,7 +237,7 @@ class Exponential {
         for (double tau = 0; tau < length && Size(knots_.size()) < set_.max_inner; knots_.push_back(tau)) {
             double curvature = 0;
             for (Size i = 0; i < k(); ++i) curvature += bend[i] * std::exp(-rates_[i] * tau);
-            tau = curvature > 0 ? std::min(tau + round_down(std::pow(allowed / curvature, 0.25)), length) : length;
+            tau = curvature > 0 ? std::min(tau + rounded(std::pow(allowed / curvature, 0.25)), length) : length;
         }
     }
 

@@ -7,7 +7,7 @@ namespace bregpath {
 
 struct ExponentialSettings {
     double kappa, tol, mode_share, knot_share, negligible, breakdown, tie, least_trial, after_event, after_none, least_step,
-        least_scale, rounding;
+        least_scale, rounding, step_bits, nudge;
     Size max_modes, max_inner, max_root;
 
     explicit ExponentialSettings(const Named& set)
@@ -17,6 +17,7 @@ struct ExponentialSettings {
           least_trial(set.get<double>("LEAST_TRIAL")), after_event(set.get<double>("AFTER_EVENT")),
           after_none(set.get<double>("AFTER_NONE")), least_step(set.get<double>("LEAST_STEP")),
           least_scale(set.get<double>("LEAST_SCALE")), rounding(set.get<double>("ROUNDING")),
+          step_bits(set.get<double>("STEP_BITS")), nudge(set.get<double>("NUDGE")),
           max_modes(set.get<Size>("MAX_MODES")), max_inner(set.get<Size>("MAX_INNER")),
           max_root(set.get<Size>("MAX_ROOT")) {}
 };

@@ -20,7 +20,7 @@ struct Settings {
     double kappa, fixed_step, tol;  // fixed_step: 0 for adaptive ones
     bool looks_inside;              // of adaptive steps
     double safety, rate_margin, rate_share, entry_share, freeze_growth, min_progress, seen, rounding, noise;
-    double damping, stability, max_stages, rate_steps, entry_floor, max_attempts;
+    double damping, stability, max_stages, rate_steps, entry_floor, max_attempts, inside, step_bits, nudge;
 };
 
 // Between two steps; see Knot in records.py.
@@ -175,7 +175,7 @@ class Stepper {
                 if (h < set_.min_progress * state.t) throw Stalled{};
             }
             reach = std::max(reach, h);
-            h = round_down(shorten_to_entry(h, 1.0 / rate, entering));
+            h = round_down(shorten_to_entry(h, 1.0 / rate, entering), set_.step_bits, set_.nudge);
             stages = std::min(stages, method_.stages_needed(h * rate));
             for (Size j = 0; j < m_; ++j) is_live[j] = started[j] || entering[j] || forced[j];
             penalty_.complete_groups(is_live);
@@ -289,7 +289,8 @@ class Stepper {
         const std::vector<double>& end = moving_.stage();
         double highest = -std::numeric_limits<double>::infinity();
         inside_.resize(end.size()), inside_beta_.resize(live.size() * q_);
-        for (const double theta : {0.25, 0.5, 0.75}) {
+        for (double k = 1; k <= set_.inside; ++k) {
+            const double theta = k / (set_.inside + 1);
             const double share = theta * theta * (3 - 2 * theta), rest = 1 - theta;
             const double from = h * theta * rest * rest, to = h * theta * theta * rest;
             for (size_t i = 0; i < end.size(); ++i)

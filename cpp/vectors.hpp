@@ -23,12 +23,11 @@ inline void add(double a, const double* x, double* y, Size n) {
     for (Size i = 0; i < n; ++i) y[i] += a * x[i];
 }
 
-// A step to seven significant bits, so that the rounding of sums does not grow from step to step, nor decide where whole
-// numbers in the data make it just these.
-inline double round_down(double h) {
+// A step to a few significant bits; see round_down in _kernels/reference.py.
+inline double round_down(double h, double bits, double nudge) {
     int exponent;
     const double mantissa = std::frexp(h, &exponent);
-    return std::ldexp(std::floor(128 * mantissa + 1e-8), exponent - 7);
+    return std::ldexp(std::floor(std::ldexp(mantissa, int(bits)) + nudge), exponent - int(bits));
 }
 
 }  // namespace bregpath

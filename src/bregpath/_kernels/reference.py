@@ -54,7 +54,8 @@ MIN_PROGRESS = 3e-5  # of t in a step with all stages: below it a path would tak
 SEEN = 1e-300  # direction of a column without curvature: not new, and nothing else
 ROUNDING = 1e-12  # a rise of the loss below this fraction of it is rounding ...
 NOISE = 1e-6  # ... and one below this, if a shorter step does not lessen it fourfold
-INSIDE = (0.25, 0.5, 0.75)  # of a step: where a loss that is not finite everywhere is looked at
+INSIDE = 3  # times inside a step, at equal distances, at which a loss that is not finite everywhere is looked at
+STEP_BITS, NUDGE = 7, 1e-8  # of a step: significant bits, and by which share of the last one it may fall short of it
 
 
 def advance(
@@ -211,10 +212,10 @@ def _not_far_beyond_entry(
 
 
 def round_down(h: float) -> float:
-    """A step to seven significant bits, so that the rounding of sums does not grow from step to step, nor decide where
+    """A step to a few significant bits, so that the rounding of sums does not grow from step to step, nor decide where
     whole numbers in the data make it just these."""
     mantissa, exponent = math.frexp(h)
-    return math.ldexp(math.floor(128 * mantissa + 1e-8), exponent - 7)
+    return math.ldexp(math.floor(math.ldexp(mantissa, STEP_BITS) + NUDGE), exponent - STEP_BITS)
 
 
 Moving = tuple[Array, ...]  # quantities that obey the same recursion
@@ -311,7 +312,7 @@ def _highest_inside(system: System, knot: Knot, after: Knot, live: BoolArray) ->
     problem, columns = system.problem, np.flatnonzero(live)
     block, penalty, h = system.block.columns(columns), system.penalty.take(columns), after.t - knot.t
     highest = -np.inf
-    for theta in INSIDE:
+    for theta in np.arange(1, INSIDE + 1) / (INSIDE + 1):
         alpha = cubic((knot.alpha, after.alpha), (knot.alpha_slope, after.alpha_slope), h, theta)
         slopes = knot.slope[columns], after.slope[columns]
         z = cubic((knot.z[columns], after.z[columns]), slopes, h, theta)
