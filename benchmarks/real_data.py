@@ -230,7 +230,7 @@ def promises(results: dict[str, dict[str, Any]]) -> str:
     """What is asked of the choice of kappa, set by set."""
     rows = []
     for name, stored in results.items():
-        if not {"lasso", "elastic_net"} <= set(stored["methods"]):
+        if not {"kappa cv", "lasso", "elastic_net"} <= set(stored["methods"]):
             continue
         ahead = {
             (what, peer): mean(stored, "kappa cv", what) <= mean(stored, peer, what) + 1e-12

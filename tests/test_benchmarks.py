@@ -185,3 +185,14 @@ def test_other_processes_see_the_same_splits(tmp_path: Path) -> None:
         assert coef[0] == pytest.approx(X[problem.splits[j] == 1].sum())
         assert record.error[j] == pytest.approx(np.mean((y[test] - intercept - X[test] @ coef) ** 2))
     assert record.seconds == [0.5] * 5
+
+
+def test_many_problems(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    words = ("--groups", "digits", "--most", "1", "--repeats", "1", "--page", str(page))
+    _run("many_problems", *words, "--out", str(tmp_path))
+    (stored,) = json.loads((tmp_path / "many_problems.json").read_text())["digits"].values()
+    for name in ("kappa 10", "kappa 10, mean", "kappa cv, path", "kappa cv"):
+        assert len(stored[name]["error"]) == 5 and np.mean(stored[name]["error"]) < 0.05
+    assert np.mean(stored["kappa 10"]["variables"]) < np.mean(stored["kappa cv"]["variables"])
+    assert "## All 1" in page.read_text()

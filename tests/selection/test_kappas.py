@@ -386,3 +386,13 @@ def test_estimators_average_where_all_knobs_are_left_to_them(data, kappa, expect
     assert bregpath.BregmanClassifier(kappa=kappa, average="uniform").fit(data.X, data.y).path_.average == "uniform"
     if expected:
         assert bregpath.BregmanClassifier(kappa=kappa, stop="cv-sparse").fit(data.X, data.y).path_.average is None
+
+
+def test_the_picture_shows_the_sparse_path_too(means, selection):
+    pytest.importorskip("matplotlib")
+    for one, dashed in ((means, 1), (selection, 0)):
+        ax = one.plot()
+        lines = [line for line in ax.get_lines() if str(line.get_label()).startswith("κ")]
+        assert sum(line.get_linestyle() == "--" for line in lines) == dashed
+        assert len(lines) == len(one.surface) + dashed
+        assert "min" in [text.get_text() for text in ax.texts]
