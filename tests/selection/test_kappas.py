@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import bregpath
 from bregpath.selection import kappas as module
 from bregpath.selection.cross_validation import cross_validate
-from bregpath.selection.kappas import KAPPAS, check_kappas, choose_kappas
+from bregpath.selection.kappas import KAPPAS, check_kappas, choose_kappas, path_is_better
 from bregpath.selection.result import ScoreCurve
 from tests.graphs.cases import data_of, graph_of
 from tests.helpers import SIMULATORS
@@ -315,6 +315,7 @@ def make_means(data):
 def test_the_best_is_a_mean_and_the_sparse_choice_a_path(means):
     assert means.path.average == "linear" and means.sparse().path.average is None
     curves = {kappa: means.mean_surface[kappa]["deviance"] for kappa in KAPPAS}
+    assert not path_is_better(curves, {k: means.surface[k]["deviance"] for k in KAPPAS}, means.fold_weights)
     assert means.kappa == min(KAPPAS, key=lambda kappa: curves[kappa].mean.min())
     best = curves[means.kappa]
     assert means.t == best.t_min and means.mean.min() == best.mean.min()
@@ -323,6 +324,22 @@ def test_the_best_is_a_mean_and_the_sparse_choice_a_path(means):
     assert means.kappa_sparse == means.sparse().kappa == max(within)
     assert means.sparse().t == means.t_sparse == means.surface[means.kappa_sparse]["deviance"].t_min
     assert_array_equal(means.sparse().fold_scores, means.surface[means.kappa_sparse]["deviance"].fold_scores)
+
+
+def test_a_path_that_is_clearly_better_than_all_means_is_the_best():
+    mean = {1.0: curve_of(1, 2, 3, 4)}  # half of its standard error is 0.32
+    assert not path_is_better(mean, {1.0: curve_of(0.7, 1.7, 2.7, 3.7)}, np.ones(4))
+    assert path_is_better(mean, {1.0: curve_of(0.65, 1.65, 2.65, 3.65)}, np.ones(4))
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 40))
+    for j in range(1, 40):
+        X[:, j] = 0.7 * X[:, j - 1] + np.sqrt(1 - 0.7**2) * X[:, j]
+    signal = X[:, [2, 9, 16, 23, 30, 37]] @ [2.0, -1.6, 1.2, 1.0, -0.8, 0.6]
+    few = cross_validate(X, signal + 1.5 * rng.normal(size=120), kappa="cv")
+    assert few.path.average is None and few.kappa_min == few.kappa
+    assert few.mean.min() == min(few.surface[kappa]["deviance"].mean.min() for kappa in KAPPAS)
+    assert few.mean.min() < min(few.mean_surface[kappa]["deviance"].mean.min() for kappa in KAPPAS)
+    assert "*min" in few.summary(model=False) and pickle.loads(pickle.dumps(few)).by("deviance").t == few.t
 
 
 @pytest.mark.parametrize("loss", ["gaussian", "logistic"])

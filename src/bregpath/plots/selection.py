@@ -101,26 +101,18 @@ def _kappa_colors(selection: Selection) -> dict[float | None, str]:
 def _draw_kappas(ax: Axes, selection: Selection) -> None:
     """A curve a kappa, and its best point; rings around the best of all and the sparse choice.
 
-    Where curves are those of means over time, the sparse choice is on one of a path itself, which is dashed.
+    Where curves are those of means over time, those of chosen paths themselves are dashed.
     """
     colors = _kappa_colors(selection)
-    names, sparse = {selection.kappa_sparse: "sparse"}, selection.kappa_sparse
-    curves = [(kappa, measured[selection.measure]) for kappa, measured in selection.mean_surface.items()]
-    if selection.mean_surface is not selection.surface:
-        assert sparse is not None
-        names = {}
-        curves.append((sparse, selection.surface[sparse][selection.measure]))
-    names[selection.kappa_min] = "min"
-    for i, (kappa, curve) in enumerate(curves):
-        mean, is_plain = np.where(np.isfinite(curve.mean), curve.mean, np.nan), i == len(selection.surface)
-        name = "sparse" if is_plain else names.get(kappa)
-        label, style_of_line = f"κ = {kappa:g}" + ", path itself" * is_plain, "--" if is_plain else "-"
-        ax.plot(curve.times, mean, style_of_line, color=colors[kappa], linewidth=1.1, zorder=2.5, label=label)
+    for kappa, curve, names, is_plain in selection.curves_of_kappas():
+        mean = np.where(np.isfinite(curve.mean), curve.mean, np.nan)
+        label, dashes = f"κ = {kappa:g}" + ", path itself" * is_plain, "--" if is_plain else "-"
+        ax.plot(curve.times, mean, dashes, color=colors[kappa], linewidth=1.1, zorder=2.5, label=label)
         best = (curve.t_min, mean[curve.best])
         ax.plot(*best, "o", color=colors[kappa], markersize=4.5, zorder=3.5)
-        if name:
+        if names:
             ax.plot(*best, "o", markerfacecolor="none", markeredgecolor=style.INK, markersize=10, zorder=3.6)
-            ax.annotate(name, best, (0, -8), textcoords="offset points", ha="center", va="top",
+            ax.annotate(names[0], best, (0, -8), textcoords="offset points", ha="center", va="top",
                         fontsize=style.LABEL_SIZE, color=style.INK)  # fmt: skip
     ax.legend(
         frameon=False, fontsize=style.LABEL_SIZE, labelcolor=style.INK, loc="center left", bbox_to_anchor=(1.0, 0.5)

@@ -19,7 +19,7 @@ from bregpath.selection.checks import check_choice, check_count
 from bregpath.selection.curves import MIN_FOLDS, SE_RULES
 from bregpath.selection.fold_curves import FoldCurves, FoldTrack, Looks
 from bregpath.selection.folds import Folds, make_folds
-from bregpath.selection.kappas import Entrant, Race, check_average, check_kappas, choose_kappas, window
+from bregpath.selection.kappas import Entrant, Race, check_average, check_kappas, choose_kappas, path_is_better, window
 from bregpath.selection.result import Selection
 from bregpath.selection.scores import Scorer, make_scorers
 from bregpath.structures.study import read_study
@@ -54,7 +54,8 @@ def cross_validate(
     `Selection.t` is the best time; ``.one_se()`` gives the smallest time within one standard error of it. Of several
     kappas `Selection.kappa` is the best one, and ``.sparse()`` gives the largest one within one standard error. With
     ``kappa="cv"`` the best one is chosen among paths that are read as their linear means over time (``average``), which
-    predict better, and the sparse one among the paths themselves; ``average=None`` chooses both among the latter.
+    predict better as a rule, unless a path itself is better by half a standard error; and the sparse one among the paths
+    themselves. ``average=None`` chooses both among the latter.
 
     All folds advance together and stop once the curve has clearly turned: when ``patience`` times in a row are
     worse than the best one before them by more than the standard errors of both, :math:`s(t) + s(t_{best})` (for the
@@ -214,17 +215,20 @@ def _validate_several(
 def _choose(entered: dict[float, FoldCurves], averaged: bool, se_rule: str, each: Each) -> Selection:
     """The best of all kappas and the sparse one, with the paths on all rows of those that are chosen by any measure.
 
-    What is ``averaged`` predicts better, and what is not is sparser, so the sparse one is one of the paths themselves.
+    What is ``averaged`` predicts better, as a rule, and what is not is sparser: the best one is a mean, unless a path
+    itself is clearly better, and the sparse one is one of the paths themselves.
     """
     themselves = entered
     if averaged:
         themselves = dict(zip(entered, each(FoldCurves.plain, entered.values()), strict=True))
     mean_surface = {kappa: curves.measured(se_rule) for kappa, curves in entered.items()}
     surface = {kappa: curves.measured(se_rule) for kappa, curves in themselves.items()} if averaged else mean_surface
-    choices, weights = {}, next(iter(entered.values())).weights
+    choices, plain_best, weights = {}, set(), next(iter(entered.values())).weights
     for measure in next(iter(surface.values())):
         means, plain = ({kappa: one[kappa][measure] for kappa in entered} for one in (mean_surface, surface))
-        choices[measure] = choose_kappas(means, weights, plain)
+        if averaged and path_is_better(means, plain, weights):
+            plain_best.add(measure)
+        choices[measure] = choose_kappas(plain if measure in plain_best else means, weights, plain)
     chosen = {kappa: entered[kappa] for kappa in sorted({kappa for pair in choices.values() for kappa in pair})}
     each(lambda curves: integrate([curves.whole], [float(curves.clock[curves.done - 1])]), chosen.values())
     selections = {kappa: curves.select(curves.done, se_rule) for kappa, curves in chosen.items()}
@@ -233,7 +237,10 @@ def _choose(entered: dict[float, FoldCurves], averaged: bool, se_rule: str, each
         alone = {kappa: replace(themselves[kappa], whole=curves.whole.plain()) for kappa, curves in chosen.items()}
         sparse = {kappa: curves.select(curves.done, se_rule) for kappa, curves in alone.items()}
     given_up = tuple(kappa for kappa, curves in entered.items() if curves.is_given_up)
-    return Selection.of_kappas(surface, mean_surface, choices, selections, sparse, given_up)
+    return Selection.of_kappas(
+        choices, selections, surface=surface, mean_surface=mean_surface, given_up=given_up, _kappas=choices,
+        _plain_best=frozenset(plain_best), _of_kappa=selections, _plain_of_kappa=sparse,
+    )  # fmt: skip
 
 
 def _looks(

@@ -25,6 +25,7 @@ __all__ = [
     "check_stop_of_kappas",
     "choose_kappas",
     "chosen_by",
+    "path_is_better",
     "window",
 ]
 
@@ -33,6 +34,7 @@ KAPPAS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)  # of kappa="cv"
 # From this kappa on, the window of a path does not depend on it. Below, coefficients grow the slower the smaller kappa
 # is, and the window is longer in proportion.
 UNDAMPED = 10.0
+PLAIN_MARGIN = 0.5  # standard errors by which a path itself must be better than all means to be the best
 STRETCH = 10  # times, at least, over which the gain of a kappa is taken
 
 
@@ -159,6 +161,20 @@ def _best(scores: Array, weights: Array) -> tuple[float, Array]:
     mean = np.where(np.isfinite(mean), mean, np.inf)
     i = int(np.argmin(mean))
     return float(mean[i]), scores[:, i]
+
+
+def path_is_better(means: Mapping[float, ScoreCurve], plain: Mapping[float, ScoreCurve], weights: Array) -> bool:
+    """Whether some path itself is clearly better than the means of all of them.
+
+    Curves of paths are restless, and the lowest of many points of such curves is low by luck: hence the margin.
+    """
+    sign = -1.0 if next(iter(means.values())).larger_is_better else 1.0
+    best, alone = (
+        min((_best(sign * curve.fold_scores, weights) for curve in some.values()), key=lambda found: found[0])
+        for some in (means, plain)
+    )
+    error = float(aggregate(best[1][:, None], weights)[1][0])
+    return best[0] - alone[0] > PLAIN_MARGIN * (error if np.isfinite(error) else 0.0)
 
 
 def choose_kappas(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,6 +32,15 @@ class ScoreCurve:
     def best(self) -> int:
         """Index of the best time."""
         return int(np.flatnonzero(self.times == self.t_min)[0])
+
+
+class KappaCurve(NamedTuple):
+    """A curve of one of several kappas, with the names of the choices that are on it."""
+
+    kappa: float
+    curve: ScoreCurve
+    names: tuple[str, ...]  # "min", "sparse", both or none
+    is_plain: bool  # of a path itself, where others are of means over time
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -120,6 +129,7 @@ class Selection:
     given_up: tuple[float, ...] = ()
     # By measure, the kappa of the best score and the sparse one; and the selections of those kappas, of both kinds.
     _kappas: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    _plain_best: frozenset[str] = frozenset()  # measures by which the best is a path itself, not a mean
     _of_kappa: Mapping[float, Selection] = field(default_factory=dict)
     _plain_of_kappa: Mapping[float, Selection] = field(default_factory=dict)
     # What is read of the rows of folds when it is asked for; a pickle leaves the training rows behind.
@@ -135,28 +145,19 @@ class Selection:
 
     @classmethod
     def of_kappas(
-        cls,
-        surface: Mapping[float, Mapping[str, ScoreCurve]],
-        mean_surface: Mapping[float, Mapping[str, ScoreCurve]],
-        kappas: Mapping[str, tuple[float, float]],
-        selections: Mapping[float, Selection],
-        plain_selections: Mapping[float, Selection],
-        given_up: tuple[float, ...],
+        cls, kappas: Mapping[str, tuple[float, float]], selections: Mapping[float, Selection], **shared: Any
     ) -> Selection:
-        """The choice among several kappas by the first measure; ``selections`` are those of all chosen ones."""
-        shared: dict[str, Any] = {
-            "surface": surface, "mean_surface": mean_surface, "given_up": given_up, "_kappas": kappas,
-            "_of_kappa": selections, "_plain_of_kappa": plain_selections,
-        }  # fmt: skip
+        """The choice among several kappas by the first measure; ``shared`` are all fields about several kappas."""
         measure = next(iter(kappas))
         return replace(selections[kappas[measure][0]], **shared)._at_kappa(measure)
 
     def _at_kappa(self, measure: str, is_sparse: bool = False) -> Selection:
         """The best of all kappas, or the sparse choice, by one of the measures."""
         low, sparse = self._kappas[measure]
-        one = self._plain_of_kappa[sparse] if is_sparse else self._of_kappa[low]
+        of_kappa = self._plain_of_kappa if is_sparse or measure in self._plain_best else self._of_kappa
+        one = of_kappa[sparse if is_sparse else low]
         curve, several = one.scores[measure], len(self.surface)
-        shared = ("surface", "mean_surface", "given_up", "_kappas", "_of_kappa", "_plain_of_kappa")
+        shared = ("surface", "mean_surface", "given_up", "_kappas", "_plain_best", "_of_kappa", "_plain_of_kappa")
         return replace(
             one, rule=f"{one.rule} of {several} kappas", t=curve.t_min, kappa_min=low, kappa_sparse=sparse,
             **{name: getattr(self, name) for name in shared}, **vars(curve),
@@ -213,6 +214,21 @@ class Selection:
             return self._at_kappa(measure)
         curve = self.scores[measure]
         return replace(self, t=curve.t_min, **vars(curve))
+
+    def curves_of_kappas(self) -> list[KappaCurve]:
+        """The curve of every kappa by the chosen measure; where it is of means, also that of a chosen path itself."""
+        means = self.mean_surface is not self.surface
+        names: dict[tuple[Any, bool], tuple[str, ...]] = {
+            (self.kappa_min, means and self.measure in self._plain_best): ("min",)
+        }
+        names[self.kappa_sparse, means] = (*names.get((self.kappa_sparse, means), ()), "sparse")
+        out = [
+            KappaCurve(kappa, measured[self.measure], names.pop((kappa, False), ()), False)
+            for kappa, measured in self.mean_surface.items()
+        ]
+        for (kappa, _), found in names.items():
+            out.append(KappaCurve(kappa, self.surface[kappa][self.measure], found, True))
+        return out
 
     # --- the chosen model --------------------------------------------------------------------------------------
 
@@ -324,20 +340,14 @@ class Selection:
         return plot_selection(self, **kwargs)
 
     def _rows_of_kappas(self) -> list[str]:
-        """The best point of every kappa, and the sparse choice."""
-        means = self.mean_surface is not self.surface
+        """The best point of every kappa, and of the paths themselves that are chosen."""
         lines = [f"{'':>13}{'kappa':>9}{'t':>11}{self.measure:>{_width(self.measure)}}{'se':>11}"]
-        rows = [(kappa, measured[self.measure], False) for kappa, measured in self.mean_surface.items()]
-        if means:
-            assert self.kappa_sparse is not None
-            rows.append((self.kappa_sparse, self.surface[self.kappa_sparse][self.measure], True))
-        for kappa, curve, is_plain in rows:
-            marks = ["min"] if kappa == self.kappa_min and not is_plain else []
-            marks += ["sparse"] if kappa == self.kappa_sparse and is_plain == means else []
-            i, chosen = curve.best, kappa == self.kappa and (not means or is_plain == (self.path.average is None))
+        for kappa, curve, names, is_plain in self.curves_of_kappas():
+            i, means = curve.best, self.mean_surface is not self.surface
+            chosen = kappa == self.kappa and (not means or is_plain == (self.path.average is None))
             score = f"{curve.mean[i] + 0.0:>{_width(self.measure)}.4g}{curve.se[i]:>11.4g}"
             score += "  given up" if kappa in self.given_up and not is_plain else "  path itself" if is_plain else ""
-            lines.append(f"{'*' * chosen + ', '.join(marks):>13}{kappa:>9g}{curve.t_min:>11.4g}{score}")
+            lines.append(f"{'*' * chosen + ', '.join(names):>13}{kappa:>9g}{curve.t_min:>11.4g}{score}")
         return lines
 
     def __repr__(self) -> str:
