@@ -15,6 +15,7 @@ from numpy.testing import assert_allclose
 
 import bregpath
 from bregpath import _kernels
+from bregpath.flow.mean import AVERAGES
 from tests.fuzz.oracle import NotUniqueError, Oracle
 from tests.fuzz.problems import Problem, make_problem, stream
 from tests.fuzz.supervise import CheckError, SkipError
@@ -100,6 +101,28 @@ def kernels(seed: int) -> str:
     with patch("bregpath._kernels._compiled", None):
         reference = trace(problem, **short)
     return assert_same(compiled, reference, "the compiled core", replace(problem, options={**problem.options, **short}))
+
+
+def means(seed: int) -> str:
+    """A mean over time is the integral of the path, to half of ``tol``, and the same if the path is screened."""
+    problem, rng = well_posed(seed, most_columns=100), stream(seed, 1)
+    average, n = str(rng.choice(sorted(AVERAGES))), 8000
+    path = trace(problem)
+    with patch("bregpath.stores.base.WHOLE_BYTES", 0), patch("bregpath.flow.gram.MAX_WHOLE", 0):
+        mean = trace(problem, average=average, t=path.t)
+    inside = (path.units.scale / path.units.y_unit)[:, None]
+    for t in path.t[[10, -1]] if len(path.t) > 10 else path.t[-1:]:
+        s = t * (np.arange(n) + 0.5) / n
+        _, columns, values = path.read(s)
+        share = (AVERAGES[average] + 1) * (s / t) ** AVERAGES[average] / n
+        coef = np.tensordot(share, values, axes=1) * inside[columns]
+        found = mean.at(float(t)).coef.reshape(-1, path.n_outputs) * inside
+        largest = max(float(np.abs(values * inside[columns]).max(initial=0.0)), 1e-12)
+        error = float(np.abs(found[columns] - coef).max(initial=0.0)) / largest
+        assert error <= 5e-3, f"the {average} mean errs by {error:.2g}"
+        assert set(np.flatnonzero(found.any(axis=1))) <= set(columns)
+    problem = replace(problem, options={**problem.options, "average": average, "t": path.t})
+    return assert_same(mean, trace(problem, screening=False), "screening", problem)
 
 
 def copies(seed: int) -> str:

@@ -25,6 +25,7 @@ KINDS: dict[str, str] = {
     "screening": "tests.fuzz.paths:screening",
     "kernels": "tests.fuzz.paths:kernels",
     "copies": "tests.fuzz.paths:copies",
+    "means": "tests.fuzz.paths:means",
     "inverse-scale-space": "tests.fuzz.limits:inverse_scale_space",
     "interrupts": "tests.fuzz.paths:interrupts",
     "graphs": "tests.fuzz.graphs:graphs",
