@@ -28,7 +28,7 @@ NAMES = {
     "kappa 10": "kappa = 10, the path",
     "kappa 10, mean": "kappa = 10, its mean",
     "kappa cv, path": 'kappa = "cv", the path (`average=None`)',
-    "kappa cv": 'kappa = "cv", its mean',
+    "kappa cv": 'kappa = "cv"',
     "elastic_net": "elastic net, alpha by the same folds",
 }
 

@@ -33,7 +33,9 @@ FIRST_OF_SEVERAL, STRETCH_OF_SEVERAL = 0.25, 0.2  # the same where kappas compet
 USUAL_RATIO = 100.0  # the window of which these are shares
 LARGE = 2**23  # bytes a step from which on looking costs nothing in comparison, ...
 FIRST_OF_LARGE = 0.25  # ... so that it is done sooner, and as often as it can tell something
-SMALL, STRETCH_OF_SMALL = 2**16, 0.25  # bytes of a Gram matrix up to which steps cost nothing in comparison
+SMALL, STRETCH_OF_SMALL = 2**16, 0.25  # bytes of a Gram matrix up to which steps cost nothing in comparison, ...
+SMALL_ROWS = 2**18  # ... and of the data
+SMALL_OF_SEVERAL = 0.6, 0.4  # shares of the times, where kappas compete and steps cost nothing
 FEW_TIMES = 20  # that few times are traced on all rows at once
 
 
@@ -203,7 +205,9 @@ def _validate_several(
                 integrate([whole], [float(clock[-1])], each=each)
                 clock = whole.reached(clock)
             parts = _fold_tracks(one, scorers, folds, clock, sources)
-            looks = _looks(one, begun, clock, window(1.0, kappa), (FIRST_OF_SEVERAL, STRETCH_OF_SEVERAL), patience)
+            is_small = one.step_bytes <= SMALL_ROWS if begun.gram is None else begun.gram.nbytes <= SMALL
+            shares = SMALL_OF_SEVERAL if is_small else (FIRST_OF_SEVERAL, STRETCH_OF_SEVERAL)
+            looks = _looks(one, begun, clock, window(1.0, kappa), shares, patience)
             entered[kappa] = FoldCurves(one, whole, clock, parts, replace(looks, of_several=True))
         with progress_bar(study.options.progress, t0, window(study.options.t_ratio, kappas[0]) * t0) as report:
             race = Race(list(entered.values()), report)
