@@ -391,6 +391,7 @@ def test_no_means_of_structures_unless_asked_for():
 def test_means_are_told(means):
     text = means.summary(model=False)
     assert text.count("path itself") == 1 and text.count("*min") == 2
+    assert "linear mean of the path" in text and "mean of" not in means.sparse().summary(model=False)
     assert "*sparse" in means.sparse().summary(model=False)
     again = pickle.loads(pickle.dumps(means))
     assert again.sparse().t == means.sparse().t and again.summary() == means.summary()

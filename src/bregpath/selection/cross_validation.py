@@ -56,8 +56,8 @@ def cross_validate(
     `Selection.t` is the best time; ``.one_se()`` gives the smallest time within one standard error of it. Of several
     kappas `Selection.kappa` is the best one, and ``.sparse()`` gives the largest one within one standard error. With
     ``kappa="cv"`` the best one is chosen among paths that are read as their linear means over time (``average``), which
-    predict better as a rule, unless a path itself is better by half a standard error; and the sparse one among the paths
-    themselves. ``average=None`` chooses both among the latter.
+    predict better as a rule, unless a path itself is better by half a standard error; the sparse one is chosen among
+    the paths themselves. ``average=None`` chooses both among the latter.
 
     All folds advance together and stop once the curve has clearly turned: when ``patience`` times in a row are
     worse than the best one before them by more than the standard errors of both, :math:`s(t) + s(t_{best})` (for the

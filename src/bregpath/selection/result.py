@@ -372,10 +372,12 @@ class Selection:
             lines.append(f"Measured too, see by(): {', '.join(others)}")
         if model and self.path is not None and self.model.table is not None:
             lines.append(repr(self.model))
+        average = getattr(self.path, "average", None)
+        mean = f", {average} mean of the path" if average else ""
         if self.surface:
             lines = [*self._rows_of_kappas(), f"The curve of kappa = {self.kappa:g}, {len(self.times)} times:", *lines]
-            return "\n".join([f"Selection by {self.rule}: kappa = {self.kappa:g}, t = {self.t:.4g}", *lines])
-        return "\n".join([f"Selection by {self.rule}, {len(self.times)} times: t = {self.t:.4g}", *lines])
+            return "\n".join([f"Selection by {self.rule}: kappa = {self.kappa:g}, t = {self.t:.4g}{mean}", *lines])
+        return "\n".join([f"Selection by {self.rule}, {len(self.times)} times: t = {self.t:.4g}{mean}", *lines])
 
 
 def _width(name: str) -> int:
