@@ -325,7 +325,7 @@ Nested cross-validation of the whole procedure, choice of all knobs included. Th
 * The window is glmnet's: to a hundredth of the largest lambda (100 times t0), and where there are more rows than
   columns to a ten-thousandth (`t_ratio=1e4`).
 * `kappa="cv"` is the linear mean of a path over time, unless a path itself is clearly better; its sparse choice is a
-  path ([kappa and t](kappa_and_t.md)). Which mean, and how clearly, was settled on other splits of these data, and others.
+  path ([kappa and t](kappa_and_t.md)). Which mean, and how clearly, was settled on other splits, and on other data.
 
 {tables}
 
