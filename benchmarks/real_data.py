@@ -336,7 +336,7 @@ standard errors; rows held out are fresh.
 
 {simulated}
 
-## What was asked for
+## In short
 
 {summary}
 """
