@@ -15,7 +15,7 @@ PAGES = ["README.md", "docs/index.md"]
 PAGES += sorted(str(p.relative_to(ROOT)) for d in ("guide", "extend") for p in (ROOT / "docs" / d).glob("*.md"))
 # They show shipped classes and those of tests, or the tables of a study.
 WITHOUT_EXAMPLES = {f"docs/{name}.md" for name in ("extend/add_a_flow", "extend/add_a_penalty", "extend/add_a_store")}
-WITHOUT_EXAMPLES.add("docs/guide/real_data.md")
+WITHOUT_EXAMPLES |= {"docs/guide/real_data.md", "docs/guide/many_problems.md"}
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
