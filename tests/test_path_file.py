@@ -230,6 +230,27 @@ def test_other_versions(saved):
         load_path(saved)
 
 
+def test_files_from_before_means(saved):
+    from bregpath._archive import digest_of
+
+    def as_version_2(content):
+        header = json.loads(str(content["header"])) | {"version": 2}
+        del header["average"], header["digest"]
+        arrays = {name: array for name, array in content.items() if name != "header"}
+        content["header"] = np.array(json.dumps({**header, "digest": digest_of(header, arrays)}))
+
+    coef = load_path(saved).coef
+    rewrite(saved, as_version_2)
+    again = load_path(saved)
+    assert again.average is None and np.array_equal(again.coef, coef)
+
+
+def test_unknown_means(saved):
+    rewrite(saved, change_header(average="cubic"))
+    with pytest.raises(ValueError, match="an unknown mean"):
+        load_path(saved)
+
+
 def test_unregistered_loss(saved):
     rewrite(saved, change_header(loss={"name": "tweedie"}))
     with pytest.raises(ValueError, match="'tweedie', which is not registered"):

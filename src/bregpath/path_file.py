@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["FORMAT_VERSION", "SavedUserLoss", "load_path", "write_path"]
 
 FORMAT = "bregpath path"
-FORMAT_VERSION = 2  # 1 had neither a digest nor a shift of the intercepts
-OF_MEANS = 3  # that of a path that is read as a mean, of which 2 knows nothing
+FORMAT_VERSION = 3  # 1 had neither a digest nor a shift of the intercepts, 2 no means over time
 READABLE = (1, 2, 3)
 MAX_LABEL_BYTES = 2**20
 
@@ -78,7 +77,7 @@ def write_path(path: Path, file: str | PathLike[str], layout: AbstractLayout | N
     penalty, penalty_arrays = _pack_penalty(trajectory.penalty)
     header: dict[str, Any] = {
         "format": FORMAT,
-        "version": FORMAT_VERSION if trajectory.average is None else OF_MEANS,
+        "version": FORMAT_VERSION,
         "written_by": f"bregpath {__version__}",
         "loss": _pack_loss(path.loss),
         "penalty": penalty,
@@ -87,11 +86,10 @@ def write_path(path: Path, file: str | PathLike[str], layout: AbstractLayout | N
         "degree": trajectory.reading.degree,
         "encoder": None if path.encoder is None else path.encoder.to_dict(),
         "layout": None if layout is None else _pack_layout(layout),
+        "average": trajectory.average,
     }
-    if trajectory.average is not None:
-        header["average"] = trajectory.average
-        if trajectory.is_thinned:
-            raise ValueError("`path` was thinned, and its mean cannot be restored from a file; trace a shorter one.")
+    if trajectory.average is not None and trajectory.is_thinned:
+        raise ValueError("`path` was thinned, and its mean cannot be restored from a file; trace a shorter one.")
     if layout is None:
         path._require_intercepts()
     arrays: dict[str, Any] = {
@@ -227,9 +225,10 @@ def _assemble(header: dict[str, Any], arrays: dict[str, Array], layout: Abstract
         located=[(int(j), t, bool(enters)) for j, t, enters in arrays["located"].tolist()],
         is_thinned=len(arrays["located"]) > 0,
     )
-    if header["version"] == OF_MEANS:
-        require(header.get("average") in AVERAGES and not trajectory.is_thinned, "an unknown mean")
-        trajectory = MeanTrajectory.of(trajectory, AVERAGES[header["average"]])
+    average = header["average"] if header["version"] > 2 else None
+    if average is not None:
+        require(isinstance(average, str) and average in AVERAGES and not trajectory.is_thinned, "an unknown mean")
+        trajectory = MeanTrajectory.of(trajectory, AVERAGES[average])
     return Path(
         t=arrays["t"],
         deviance=arrays["deviance"],
