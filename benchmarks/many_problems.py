@@ -1,6 +1,6 @@
 """How the chosen models predict on many regressions: ``python -m benchmarks.many_problems``.
 
-Not a handful of data sets but some sixty problems made of the data at hand: one variable from all others. Nested
+Not a handful of data sets but some fifty problems made of the data at hand: one variable from all others. Nested
 cross-validation with the same outer and inner folds for all methods, as in ``benchmarks.real_data``, here for the
 question whether to predict by a path or by its mean over time.
 """
@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import shutil
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -19,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.cases import data_folder
-from benchmarks.nested import Folds, Model, Problem, make_splits, run_here, run_there
+from benchmarks.nested import Folds, Model, Problem, make_splits, run_here
 from benchmarks.processes import ROOT
-from benchmarks.real_data import _libsvm, _model, markdown, validate
+from benchmarks.real_data import glmnet, libsvm, markdown, model_at, validate
 
 SEED = 300  # of the splits; those of benchmarks.real_data begin at 0
 NAMES = {
@@ -59,7 +57,7 @@ def pixels(rng: np.random.Generator) -> Iterator[Made]:
 
 def census(rng: np.random.Generator) -> Iterator[Made]:
     """The income of 300 to 2000 people (a9a)."""
-    X, y, loss = _libsvm("a9a", None)
+    X, y, loss = libsvm("a9a", None)
     for i, n in enumerate((2000, 2000, 1000, 1000, 500, 500, 300, 300)):
         rows = rng.choice(len(y), n, replace=False)
         yield f"{n} ({i})", X[rows].toarray(), y[rows], loss
@@ -134,14 +132,12 @@ def fit(loss: str, X: np.ndarray, y: np.ndarray, folds: Folds) -> dict[str, Mode
         "kappa cv, path": {"kappa": "cv", "average": None}, "kappa cv": {"kappa": "cv"},
     }  # fmt: skip
     chosen = {name: validate(loss, X, y, folds, **one) for name, one in options.items()}
-    return {name: _model(selection, selection.t) for name, selection in chosen.items()}
+    return {name: model_at(selection, selection.t) for name, selection in chosen.items()}
 
 
 def study(problem: Problem, limit: float) -> dict[str, dict[str, list[float]]]:
     records = run_here(problem, partial(fit, problem.loss))
-    if rscript := shutil.which("Rscript"):
-        os.environ["BREGPATH_METHODS"] = "lasso,elastic_net"
-        records |= run_there(problem, [rscript, str(Path(__file__).parent / "peers" / "nested_glmnet.R")], limit)
+    records |= glmnet(problem, limit, "lasso,elastic_net")
     return {name: record.figures for name, record in records.items()}
 
 

@@ -6,6 +6,7 @@ coefficients on the scale of the data; everything else is computed from those.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import tempfile
 import time
@@ -103,11 +104,13 @@ def run_here(problem: Problem, fit: Callable[[np.ndarray, np.ndarray, Folds], di
     return records
 
 
-def run_there(problem: Problem, command: list[str], limit: float) -> dict[str, Record]:
+def run_there(
+    problem: Problem, command: list[str], limit: float, variables: dict[str, str] | None = None
+) -> dict[str, Record]:
     """Methods of another process, which reads the problem from a folder and writes ``NAME.bin`` for each of them.
 
     A file holds for each split the seconds, the intercept and the coefficients. What is not done within the limit is
-    left out.
+    left out. ``variables`` are added to its environment.
     """
     J, p = len(problem.splits), problem.X.shape[1]
     with tempfile.TemporaryDirectory() as folder:
@@ -118,7 +121,8 @@ def run_there(problem: Problem, command: list[str], limit: float) -> dict[str, R
         meta = {"n": len(problem.y), "p": p, "splits": J, "loss": problem.loss}
         (home / "meta.tsv").write_text("".join(f"{key}\t{value}\n" for key, value in meta.items()))
         try:
-            done = subprocess.run([*command, folder], capture_output=True, text=True, timeout=limit, check=False)
+            options = {"timeout": limit, "env": {**os.environ, **(variables or {})}}
+            done = subprocess.run([*command, folder], capture_output=True, text=True, check=False, **options)
             if done.returncode:
                 print(f"{problem.name}: {' '.join(command[-1:])} failed: {done.stderr.strip()[-300:]}")
         except subprocess.TimeoutExpired:

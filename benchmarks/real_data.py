@@ -24,6 +24,7 @@ from benchmarks.cases import data_folder
 from benchmarks.nested import Folds, Model, Problem, Record, make_splits, run_here, run_there
 from benchmarks.processes import ROOT, peers_python
 
+PEERS = Path(__file__).parent / "peers"
 SUBSAMPLE = 2000  # rows of the large sets
 SIMULATION = dict(n=400, p=80, s=20, M=1.0, r=0.25)  # the paper's
 NAMES = {
@@ -51,7 +52,7 @@ def _microarray(name: str) -> tuple[np.ndarray, np.ndarray, str]:
         return stored["X"].astype(float), stored["y"].astype(int), "logistic"
 
 
-def _libsvm(name: str, n: int | None = SUBSAMPLE) -> tuple[Any, np.ndarray, str]:
+def libsvm(name: str, n: int | None = SUBSAMPLE) -> tuple[Any, np.ndarray, str]:
     """Some of the rows as an array; all of them as a sparse matrix."""
     from sklearn.datasets import load_svmlight_file
 
@@ -91,8 +92,8 @@ DATA: dict[str, Callable[[], tuple[np.ndarray, np.ndarray, str]]] = {
     "breast cancer": _cancer,
     "digits 3 and 8": lambda: _digits(3, 8),
     "digits 4 and 9": lambda: _digits(4, 9),
-    "a9a": lambda: _libsvm("a9a"),
-    "mushrooms": lambda: _libsvm("mushrooms"),
+    "a9a": lambda: libsvm("a9a"),
+    "mushrooms": lambda: libsvm("mushrooms"),
     "diabetes with interactions": _diabetes,
 }
 
@@ -116,7 +117,7 @@ def simulate(seed: int) -> tuple[Problem, Any]:
 # --- methods of this process ---------------------------------------------------------------------------------
 
 
-def _model(selection: Any, t: float) -> Model:
+def model_at(selection: Any, t: float) -> Model:
     point = selection.path.at(min(t, float(selection.path.t[-1])))
     return point.intercept, point.coef
 
@@ -130,18 +131,26 @@ def validate(loss: str, X: np.ndarray, y: np.ndarray, folds: Folds, **options: A
 
 def one_kappa(loss: str, X: np.ndarray, y: np.ndarray, folds: Folds) -> dict[str, Model]:
     selection = validate(loss, X, y, folds)
-    return {"kappa 10": _model(selection, selection.t_min), "kappa 10, 1se": _model(selection, selection.t_1se)}
+    return {"kappa 10": model_at(selection, selection.t_min), "kappa 10, 1se": model_at(selection, selection.t_1se)}
 
 
 def one_kappa_by_glmnet(loss: str, X: np.ndarray, y: np.ndarray, folds: Folds) -> dict[str, Model]:
     selection = validate(loss, X, y, folds, se_rule="glmnet")
-    return {"kappa 10, 1se glmnet": _model(selection, selection.t_1se)}
+    return {"kappa 10, 1se glmnet": model_at(selection, selection.t_1se)}
 
 
 def several_kappas(loss: str, X: np.ndarray, y: np.ndarray, folds: Folds) -> dict[str, Model]:
     selection = validate(loss, X, y, folds, kappa="cv")
     sparse = selection.sparse()
-    return {"kappa cv": _model(selection, selection.t), "kappa cv, sparse": _model(sparse, sparse.t)}
+    return {"kappa cv": model_at(selection, selection.t), "kappa cv, sparse": model_at(sparse, sparse.t)}
+
+
+def glmnet(problem: Problem, limit: float, methods: str = "") -> dict[str, Record]:
+    """R glmnet, if it is there: all methods, or those named, separated by commas."""
+    rscript = shutil.which("Rscript")
+    if rscript is None:
+        return {}
+    return run_there(problem, [rscript, str(PEERS / "nested_glmnet.R")], limit, {"BREGPATH_METHODS": methods})
 
 
 def study(problem: Problem, who: list[str], limit: float) -> dict[str, Record]:
@@ -149,12 +158,11 @@ def study(problem: Problem, who: list[str], limit: float) -> dict[str, Record]:
     records: dict[str, Record] = {}
     for fit in (one_kappa, one_kappa_by_glmnet, several_kappas) if "bregpath" in who else ():
         records |= run_here(problem, partial(fit, problem.loss))
-    folder = Path(__file__).parent / "peers"
-    if "glmnet" in who and (rscript := shutil.which("Rscript")):
-        records |= run_there(problem, [rscript, str(folder / "nested_glmnet.R")], limit)
+    if "glmnet" in who:
+        records |= glmnet(problem, limit)
     if "python" in who and (python := peers_python()):
         # -P: modules of that folder bear the names of the peers themselves
-        records |= run_there(problem, [python, "-P", str(folder / "nested.py")], limit)
+        records |= run_there(problem, [python, "-P", str(PEERS / "nested.py")], limit)
     return records
 
 

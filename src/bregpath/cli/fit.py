@@ -54,8 +54,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--kappa", default="10",
-        help="damping; larger is less biased, inf is the limit; cv chooses it with the model, then a mean over the "
-        "time of a path but for --stop cv-sparse (default: 10)",
+        help="damping; larger is less biased, inf is the limit; cv chooses it with the model, which is then the "
+        "mean of a path over time unless the path itself is clearly better (default: 10)",
     )  # fmt: skip
     parser.add_argument(
         "--t-ratio", type=float, default=100.0, metavar="R",

@@ -242,7 +242,7 @@ def _choose(entered: dict[float, FoldCurves], averaged: bool, se_rule: str, each
         sparse = {kappa: curves.select(curves.done, se_rule) for kappa, curves in alone.items()}
     given_up = tuple(kappa for kappa, curves in entered.items() if curves.is_given_up)
     return Selection.of_kappas(
-        choices, selections, surface=surface, mean_surface=mean_surface, given_up=given_up, _kappas=choices,
+        surface=surface, mean_surface=mean_surface, given_up=given_up, _kappas=choices,
         _plain_best=frozenset(plain_best), _of_kappa=selections, _plain_of_kappa=sparse,
     )  # fmt: skip
 

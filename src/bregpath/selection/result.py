@@ -144,12 +144,10 @@ class Selection:
         return cls(rule, t, t, None, path.t, values, measure=measure, curves=curves, path=path)
 
     @classmethod
-    def of_kappas(
-        cls, kappas: Mapping[str, tuple[float, float]], selections: Mapping[float, Selection], **shared: Any
-    ) -> Selection:
-        """The choice among several kappas by the first measure; ``shared`` are all fields about several kappas."""
-        measure = next(iter(kappas))
-        return replace(selections[kappas[measure][0]], **shared)._at_kappa(measure)
+    def of_kappas(cls, **several: Any) -> Selection:
+        """The choice by the first measure; ``several`` are all fields about several kappas."""
+        any_one = next(iter(several["_of_kappa"].values()))
+        return replace(any_one, **several)._at_kappa(next(iter(several["_kappas"])))
 
     def _at_kappa(self, measure: str, is_sparse: bool = False) -> Selection:
         """The best of all kappas, or the sparse choice, by one of the measures."""

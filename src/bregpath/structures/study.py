@@ -69,7 +69,7 @@ class StructuredRegression(PenalisedStudy):
             X, options["fit_intercept"] = eye_array(1 if y is None else np.size(y), format="csc"), False
         data = Regression.read(X, y, **options)
         if data.options.average is not None:
-            raise ValueError("`average` knows no `structure`, whose mean is that of no set of rows; leave it out.")
+            raise ValueError("`average` knows no `structure`; leave one of them out.")
         if data.encoder is not None and data.encoder.has_categories:
             raise ValueError("`X` has categorical columns, which no `structure` relates; encode them as numbers first.")
         if not data.store.has_intercepts:
