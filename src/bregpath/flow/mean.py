@@ -15,9 +15,9 @@ __all__ = ["AVERAGES", "MeanChunk", "MeanTrajectory"]
 
 # Power of s by which the model of time s counts in a mean.
 AVERAGES = {"uniform": 0.0, "linear": 1.0}
-# Radau's rule on [0, 1]. It has the end, where a column that has just entered is seen, and not the start, at which
-# coefficients that jump have still the value from before.
-NODES, WEIGHTS = np.array([1 / 3, 1.0]), np.array([0.75, 0.25])
+# Radau's rule on [0, 1] has this node and the end, where a column that has just entered is seen, but not the start, at
+# which coefficients that jump have still the value from before.
+NODE, WEIGHTS = 1 / 3, (0.75, 0.25)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,19 +78,26 @@ class MeanTrajectory(Trajectory):
         else:
             share = chunk.t[0] ** (self.power + 1) / (self.power + 1)
             alpha_sum[:], beta_sum[:] = share * self.alpha_null, share * self.beta_null[columns]
-        alpha, beta = self._integrals(chunk, columns, chunk.t[:-1], chunk.t[1:])
+        ends = chunk.alpha[1:], self.reading.at_knots(columns, chunk.z[1:])
+        alpha, beta = self._integrals(chunk, columns, chunk.t[:-1], chunk.t[1:], ends)
         alpha_sum[1:] += np.cumsum(alpha, axis=0)
         beta_sum[1:] += np.cumsum(beta, axis=0)
         knots = {f.name: getattr(chunk, f.name) for f in fields(Chunk)}
         return MeanChunk(**knots, alpha_sum=alpha_sum, beta_sum=beta_sum)
 
-    def _integrals(self, chunk: Chunk, columns: IntArray, low: Array, high: Array) -> tuple[Array, Array]:
-        """Over some parts of steps."""
-        times = low[:, None] + (high - low)[:, None] * NODES
-        weights = (high - low)[:, None] * WEIGHTS * times**self.power
-        models = self.reading.between(chunk, columns, times.ravel())
-        alpha, beta = (part.reshape(*times.shape, *part.shape[1:]) for part in models)
-        return np.einsum("tk,tk...->t...", weights, alpha), np.einsum("tk,tk...->t...", weights, beta)
+    def _integrals(
+        self, chunk: Chunk, columns: IntArray, low: Array, high: Array, ends: tuple[Array, Array] | None = None
+    ) -> tuple[Array, Array]:
+        """Over some parts of steps; ``ends`` are the models there, if they are known."""
+        inside = low + NODE * (high - low)
+        if ends is None:
+            both = self.reading.between(chunk, columns, np.stack([inside, high], axis=1).ravel())
+            models, ends = (both[0][::2], both[1][::2]), (both[0][1::2], both[1][1::2])
+        else:
+            models = self.reading.between(chunk, columns, inside)
+        early, late = (share * (high - low) * t**self.power for share, t in zip(WEIGHTS, (inside, high), strict=True))
+        alpha = early[:, None] * models[0] + late[:, None] * ends[0]
+        return alpha, early[:, None, None] * models[1] + late[:, None, None] * ends[1]
 
     def read(self, times: Array) -> tuple[Array, IntArray, Array]:
         """As of `Trajectory`."""

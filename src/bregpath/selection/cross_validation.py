@@ -204,7 +204,7 @@ def _validate_several(
             if one.options.stop is not None:  # a rule acts on the path of all rows, which tells when it has ended
                 integrate([whole], [float(clock[-1])], each=each)
                 clock = whole.reached(clock)
-            parts = _fold_tracks(one, scorers, folds, clock, sources)
+            parts = _fold_tracks(one, scorers, folds, clock, sources, has_plain=one.options.average is not None)
             is_small = one.step_bytes <= SMALL_ROWS if begun.gram is None else begun.gram.nbytes <= SMALL
             shares = SMALL_OF_SEVERAL if is_small else (FIRST_OF_SEVERAL, STRETCH_OF_SEVERAL)
             looks = _looks(one, begun, clock, window(1.0, kappa), shares, patience)
@@ -224,7 +224,7 @@ def _choose(entered: dict[float, FoldCurves], averaged: bool, se_rule: str, each
     """
     themselves = entered
     if averaged:
-        themselves = dict(zip(entered, each(FoldCurves.plain, entered.values()), strict=True))
+        themselves = {kappa: curves.plain() for kappa, curves in entered.items()}
     mean_surface = {kappa: curves.measured(se_rule) for kappa, curves in entered.items()}
     surface = {kappa: curves.measured(se_rule) for kappa, curves in themselves.items()} if averaged else mean_surface
     choices, plain_best, weights = {}, set(), next(iter(entered.values())).weights
@@ -262,10 +262,10 @@ def _looks(
 
 def _fold_tracks(
     study: AbstractStudy, scorers: Callable[[int], tuple[Scorer, ...]], folds: Folds, clock: Array,
-    sources: list[Source],
+    sources: list[Source], has_plain: bool = False,
 ) -> list[FoldTrack]:  # fmt: skip
     tracks = study.tracks([train for train, _ in folds], clock, sources=sources)
-    return [FoldTrack(study, tracks[k], *folds[k], scorers(k), clock) for k in range(len(folds))]
+    return [FoldTrack(study, tracks[k], *folds[k], scorers(k), clock, has_plain) for k in range(len(folds))]
 
 
 # --- warnings ------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import numpy as np
 
 from bregpath._typing import Array, IntArray
 
-__all__ = ["MIN_FOLDS", "SE_RULES", "aggregate", "choose", "clear_turn", "paired_error", "paired_turn"]
+__all__ = ["MIN_FOLDS", "SE_RULES", "aggregate", "choose", "clear_turn", "not_best", "paired_error", "paired_turn"]
 
 # The error bars of fewer folds are too rough to end anything by.
 MIN_FOLDS = 4
@@ -57,6 +57,19 @@ def paired_turn(
     """
     curve, place = _so_far(aggregate(scores, weights)[0], larger_is_better)
     return _first_run(curve, place, PAIRED_MARGIN * paired_error(scores, scores[:, place], weights), patience)
+
+
+def not_best(mean: Array, start: int, *, larger_is_better: bool = False) -> int | None:
+    """The first index from ``start`` on at which a curve is not better than at all before, or None.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> not_best(np.array([9.0, 5.0, 6.0, 4.0, 3.0, 3.5]), start=3)
+    5
+    """
+    later = np.flatnonzero(_so_far(mean, larger_is_better)[1][start:] < np.arange(start, len(mean)))
+    return start + int(later[0]) if len(later) else None
 
 
 def _so_far(mean: Array, larger_is_better: bool) -> tuple[Array, IntArray]:

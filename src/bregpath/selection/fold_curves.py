@@ -10,7 +10,7 @@ import numpy as np
 
 from bregpath._typing import Array, IntArray
 from bregpath.run import Track
-from bregpath.selection.curves import aggregate, choose, clear_turn, paired_turn
+from bregpath.selection.curves import aggregate, choose, clear_turn, not_best, paired_turn
 from bregpath.selection.result import ScoreCurve, Selection
 from bregpath.selection.scores import Scorer
 from bregpath.study import AbstractStudy
@@ -34,7 +34,10 @@ class Looks:
 
 @dataclass(eq=False)
 class FoldTrack:
-    """The path on the training rows of a fold, and the scores of the rows held out, so far."""
+    """The path on the training rows of a fold, and the scores of the rows held out, so far.
+
+    Where it ``has_plain`` ones, the path is read as a mean, and its scores without an average are kept beside.
+    """
 
     study: AbstractStudy
     track: Track
@@ -42,23 +45,29 @@ class FoldTrack:
     test: IntArray
     scorers: tuple[Scorer, ...]
     clock: Array
+    has_plain: bool = False
 
     def __post_init__(self) -> None:
-        self.scores = np.zeros((len(self.scorers), 0))  # (measures, times)
+        self.scores = self.plain_scores = np.zeros((len(self.scorers), 0))  # (measures, times)
 
     def reach(self, until: float) -> None:
         self.track.reach(until)
         times = self.clock[self.scores.shape[1] : np.searchsorted(self.clock, until, side="right")]
-        self._score(times)
+        self.scores = np.append(self.scores, self._scores_of(self.track, times), axis=1)
+        if self.has_plain:
+            more = self._scores_of(self.track.plain(), times)
+            self.plain_scores = np.append(self.plain_scores, more, axis=1)
+        else:
+            self.plain_scores = self.scores
 
-    def _score(self, times: Array) -> None:
-        held = self.study.held_out(self.track, self.test, times)
-        self.scores = np.append(self.scores, [scorer.score(held) for scorer in self.scorers], axis=1)
+    def _scores_of(self, track: Track, times: Array) -> list[Array]:
+        held = self.study.held_out(track, self.test, times)
+        return [scorer.score(held) for scorer in self.scorers]
 
     def plain(self) -> FoldTrack:
-        """The path itself, where it is read as a mean, with its scores at the same times."""
-        fold = replace(self, track=self.track.plain())
-        fold._score(self.clock[: self.scores.shape[1]])
+        """The path itself, where it is read as a mean."""
+        fold = replace(self, track=self.track.plain(), has_plain=False)
+        fold.scores = fold.plain_scores = self.plain_scores
         return fold
 
     def end(self, until: Array) -> Any:
@@ -137,6 +146,10 @@ class FoldCurves:
         """Of one of the measures, in each fold."""
         return np.stack([fold.scores[k] for fold in self.folds])
 
+    def plain_scores(self, k: int) -> Array:
+        """The same of the paths themselves, where they are read as means."""
+        return np.stack([fold.plain_scores[k] for fold in self.folds])
+
     def look(self) -> None:
         """See whether all curves have turned, or there is no more to come; else when to look again."""
         total, patience = len(self.clock), self.looks.patience
@@ -149,22 +162,24 @@ class FoldCurves:
         if patience is None or ended:
             return
         turns, more = [], 1
-        for k, scorer in enumerate(self.folds[0].scorers):
-            turn, run = self._turn(self.scores(k), scorer, patience)
+        for k in range(len(self.folds[0].scorers)):
+            turn, run = self._turn(k, patience)
             turns.append(turn)
             if turn is None:
-                more = max(more, patience - run if run else max(patience, self.looks.stretch))
+                more = max(more, patience - run % patience if run else max(patience, self.looks.stretch))
         self.next_look = self.done + more
         self.turn = None if None in turns else max(turn for turn in turns if turn is not None)
         self.is_over = self.is_over or self.turn is not None
 
-    def _turn(self, scores: Array, scorer: Scorer, patience: int) -> tuple[int | None, int]:
-        larger = scorer.larger_is_better
-        if self.looks.of_several:
-            return paired_turn(scores, self.weights, patience, larger_is_better=larger)
-        return clear_turn(
-            *aggregate(scores, self.weights), patience, larger_is_better=larger, smooth=scorer.is_smooth
-        )
+    def _turn(self, k: int, patience: int) -> tuple[int | None, int]:
+        """Where the curve of a measure has turned, and how many last points are clearly worse than the best."""
+        scorer = self.folds[0].scorers[k]
+        larger, curve = scorer.larger_is_better, aggregate(self.scores(k), self.weights)
+        if not self.looks.of_several:
+            return clear_turn(*curve, patience, larger_is_better=larger, smooth=scorer.is_smooth)
+        turn, run = paired_turn(self.plain_scores(k), self.weights, patience, larger_is_better=larger)
+        # A mean lags behind the path, and turns so slowly that nobody could wait for it to be clearly worse.
+        return turn if turn is None else not_best(curve[0], turn, larger_is_better=larger), run
 
     def select(self, traced: int, se_rule: str) -> Selection:
         """The result: the curves up to where they turned, or where the path of all rows ended by itself.

@@ -35,7 +35,7 @@ KAPPAS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)  # of kappa="cv"
 # is, and the window is longer in proportion.
 UNDAMPED = 10.0
 PLAIN_MARGIN = 0.5  # standard errors by which a path itself must be better than all means to be the best
-STRETCH = 10  # times, at least, over which the gain of a kappa is taken
+STRETCH = 12  # times over which the gain of a kappa is taken
 
 
 def check_kappas(kappa: Any) -> tuple[float, ...] | None:
@@ -113,9 +113,10 @@ class Entrant:
 class Race:
     """Folds of all kappas that advance together, each until its curve has turned or it has fallen too far behind.
 
-    A kappa is given up once its best score so far is worse than that of another by more than a standard error, of the
-    other score and of their difference within folds, so that it would not be the sparse choice either, and by more than
-    twice of what it has gained during the last stretch: two more of the kind would not bring it back.
+    A kappa is given up once its best score so far is worse than that of another by more than a standard error of their
+    difference within folds, and by more than twice of what it has gained during the last stretch: two more of the kind
+    would not bring it back. If it is the larger of the two it might be the sparse choice in spite of that, unless it is
+    worse by more than a standard error of the other score as well.
     """
 
     curves: Sequence[FoldCurves]
@@ -146,13 +147,16 @@ class Race:
     def _is_behind(self, one: FoldCurves, k: int) -> bool:
         sign = -1.0 if one.folds[0].scorers[k].larger_is_better else 1.0
         mine = sign * one.scores(k)
-        others = [sign * other.scores(k) for other in self.curves if other.done]
-        ahead, there = min((_best(scores, one.weights) for scores in others), key=lambda best: best[0])
         best, place = _best(mine, one.weights)
-        before, _ = _best(mine[:, : max(1, one.done - max(one.looks.stretch, STRETCH))], one.weights)
-        of_difference = paired_error(place[:, None], there[:, None], one.weights)[0]
-        of_score = aggregate(there[:, None], one.weights)[1][0]
-        return bool(best - ahead > max(of_difference, of_score, 2 * (before - best)))
+        before, _ = _best(mine[:, : max(1, one.done - STRETCH)], one.weights)
+        for other in (other for other in self.curves if other.done):
+            ahead, there = _best(sign * other.scores(k), one.weights)
+            margin = max(paired_error(place[:, None], there[:, None], one.weights)[0], 2 * (before - best))
+            if other.study.kappa < one.study.kappa:
+                margin = max(margin, aggregate(there[:, None], one.weights)[1][0])
+            if best - ahead > margin:
+                return True
+        return False
 
 
 def _best(scores: Array, weights: Array) -> tuple[float, Array]:
