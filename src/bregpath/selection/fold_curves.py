@@ -60,9 +60,9 @@ class FoldTrack:
         else:
             self.plain_scores = self.scores
 
-    def _scores_of(self, track: Track, times: Array) -> list[Array]:
+    def _scores_of(self, track: Track, times: Array) -> Array:
         held = self.study.held_out(track, self.test, times)
-        return [scorer.score(held) for scorer in self.scorers]
+        return np.array([scorer.score(held) for scorer in self.scorers])
 
     def plain(self) -> FoldTrack:
         """The path itself, where it is read as a mean."""
