@@ -26,7 +26,7 @@ from bregpath._kernels.records import (
     UnstableStepError,
     cubic,
 )
-from bregpath._kernels.reference import NOISE
+from bregpath._kernels.reference import NOISE, begin
 from bregpath._typing import Array
 
 __all__ = [
@@ -69,13 +69,6 @@ _compiled = _find_compiled()
 def has_compiled() -> bool:
     """Whether the compiled core is there."""
     return _compiled is not None
-
-
-def begin(system: System, knot: Knot) -> Memory:
-    """What is remembered at the first knot of a path."""
-    if exponential.applies(system):
-        return exponential.begin(knot)
-    return reference.begin(system, knot)
 
 
 def needs_rows(system: System) -> bool:

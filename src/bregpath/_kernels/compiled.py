@@ -23,7 +23,7 @@ CONSTANTS = {
     for module, names in (
         (reference, ("SAFETY", "RATE_MARGIN", "RATE_STEPS", "RATE_SHARE", "ENTRY_SHARE", "ENTRY_FLOOR")),
         (reference, ("FREEZE_GROWTH", "MAX_ATTEMPTS", "MIN_PROGRESS", "SEEN", "ROUNDING", "NOISE")),
-        (reference, ("INSIDE", "STEP_BITS", "NUDGE")),
+        (reference, ("INSIDE", "FIRST", "STEP_BITS", "NUDGE")),
         (chebyshev, ("MAX_STAGES", "DAMPING", "STABILITY")),
     )
     for name in names

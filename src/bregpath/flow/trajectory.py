@@ -90,8 +90,8 @@ class Trajectory:
             t=steps.t,
             alpha=steps.alpha,
             alpha_slope=steps.alpha_slope,
-            z=steps.z[:, kept],
-            slope=steps.slope[:, kept],
+            z=steps.z.take(kept, axis=1),
+            slope=steps.slope.take(kept, axis=1),
             value=steps.value,
         )
         longer = replace(
