@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from bregpath._kernels import cubic
+from bregpath._kernels import cubic, read_cubics
 from bregpath._typing import Array, BoolArray, IntArray
 from bregpath.penalties import AbstractPenalty
 
@@ -30,6 +30,10 @@ class Chunk:
     z: Array  # (d, c, q) for the first c columns of the trajectory's order
     slope: Array  # (d, c, q)
     value: Array  # (d,) loss
+
+    def row_of(self, times: Array) -> IntArray:
+        """The knots at which the steps begin that hold some times; the first and the last step go on outside."""
+        return self.t[1:-1].searchsorted(times)  # type: ignore[no-any-return]
 
 
 class Event(NamedTuple):
@@ -95,7 +99,7 @@ class LineOfDual(AbstractReading):
         return self.penalty.take(columns).active(z)
 
     def between(self, chunk: Chunk, columns: IntArray, times: Array) -> tuple[Array, Array]:
-        both = np.clip(chunk.t.searchsorted(times) - 1, 0, len(chunk.t) - 2) + ENDS
+        both = chunk.row_of(times) + ENDS
         begin, end = chunk.t[both]
         h, penalty = end - begin, self.penalty.take(columns)
         ends, slopes = chunk.z.take(both, axis=0), chunk.slope.take(both, axis=0)
@@ -103,7 +107,7 @@ class LineOfDual(AbstractReading):
         alpha = self._curve(chunk.alpha[both], chunk.alpha_slope[both], reach[:, None], theta[:, None])
         z = self._curve(ends, slopes, reach[:, None, None], theta[:, None, None])
         # What is zero at both ends stays so: a column enters by a knot, and where none is recorded there is no curve.
-        moves = np.logical_or(*penalty.active(ends))
+        moves = np.any(penalty.active(ends), axis=0)
         return alpha, np.where(moves[..., None], penalty.primal(z, self.kappa), 0.0)
 
     def _curve(self, ends: Array, slopes: Array, h: Array, theta: Array) -> Array:
@@ -140,6 +144,10 @@ class CubicOfDual(LineOfDual):
     """
 
     degree = 3
+
+    def between(self, chunk: Chunk, columns: IntArray, times: Array) -> tuple[Array, Array]:
+        known = read_cubics(vars(chunk), self.penalty.take(columns), self.kappa, times, VISIBLE)
+        return super().between(chunk, columns, times) if known is None else known
 
     def _curve(self, ends: Array, slopes: Array, h: Array, theta: Array) -> Array:
         return cubic(ends, slopes, h, theta)
