@@ -143,7 +143,7 @@ def typed(kernel: Kernel) -> Kernel:
     numbers = dict(kernel.numbers)
     for name, value in numbers.items():
         if isinstance(value, np.ndarray) and name != "gram":  # part of a larger matrix
-            numbers[name] = np.require(value, INTEGERS.get(name, np.float64), "F" if name == "dense" else "C")
+            numbers[name] = np.asarray(value, INTEGERS.get(name, np.float64), order="F" if name == "dense" else "C")
     return Kernel(kernel.name, numbers)
 
 
