@@ -20,7 +20,7 @@ struct Settings {
     double kappa, fixed_step, tol;  // fixed_step: 0 for adaptive ones
     bool looks_inside;              // of adaptive steps
     double safety, rate_margin, rate_share, entry_share, freeze_growth, min_progress, seen, rounding, noise;
-    double damping, stability, max_stages, rate_steps, entry_floor, max_attempts, inside, step_bits, nudge;
+    double damping, stability, max_stages, rate_steps, entry_floor, max_attempts, inside, first, step_bits, nudge;
 };
 
 // Between two steps; see Knot in records.py.
@@ -165,7 +165,7 @@ class Stepper {
         const Flags started = active(state.z, entry_now_);
         renew_curvature(started);
         const double rate = set_.kappa * set_.rate_margin * next_.rate;
-        double h = state.h, reach = 0, earlier_rise = std::numeric_limits<double>::infinity();
+        double h = state.h > 0 ? state.h : first_length(), reach = 0, earlier_rise = std::numeric_limits<double>::infinity();
         bool outside = false;
         Flags forced(m_, 0), entering(m_, 0), is_live(m_, 0);
         for (int attempts = 0; attempts < set_.max_attempts && h > 1e-13 * state.t; ++attempts) {
@@ -217,6 +217,13 @@ class Stepper {
             return commit();
         }
         throw Stalled{outside};
+    }
+
+    // A cautious step: a tenth of the explicit stability limit at the first entry.
+    double first_length() {
+        State scratch = state;
+        const Flags first = any_output([&](Size i) { return entry_now_[i] <= set_.first; });
+        return std::min(0.1 / (set_.kappa * curvature_rate(first, 3, scratch)), 0.1 * state.t);
     }
 
     // What the next step remembers of the curvature, which changes slowly unless many columns have entered.

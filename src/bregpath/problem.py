@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -50,6 +50,19 @@ class Problem:
         """Smallest value of the loss that any predictor can reach."""
         return self.loss.saturated(self.y, self.w)
 
+    @cached_property
+    def beginning(self) -> Beginning:
+        """Where a path begins, whatever its kappa."""
+        alpha, beta, eta = null_model(self)
+        slope = -self.store.products(self.residual(eta)[None])[0]
+        return Beginning(alpha, beta, self.value(eta), slope)
+
+    def at_kappa(self, kappa: float) -> Problem:
+        """The same problem with another kappa, and the same beginning."""
+        twin = replace(self, kappa=kappa)
+        vars(twin)["beginning"] = self.beginning
+        return twin
+
     @property
     def n_alpha(self) -> int:
         """Number of unpenalised parameters: intercepts, fields, diagonals."""
@@ -92,6 +105,19 @@ class Problem:
 
     def _flat(self, eta: Array) -> Array:
         return eta[:, 0] if eta.shape[1] == 1 else eta
+
+
+class Beginning(NamedTuple):
+    """The null model, without what has a size of the data, and how fast the dual variable moves there."""
+
+    alpha: Array
+    beta: Array
+    value: float  # loss
+    slope: Array
+
+    def predictor(self, problem: Problem) -> Array:
+        columns = np.flatnonzero(self.beta.any(axis=1))
+        return problem.predictor(problem.store.fetch(columns), self.alpha, self.beta[columns])
 
 
 class NullModel(NamedTuple):

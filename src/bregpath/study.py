@@ -24,7 +24,9 @@ COPY_BYTES = 2**30
 
 
 class Source:
-    """Some rows, ready to be traced: copied and scanned once, by the first track that starts, whatever its kappa."""
+    """Some rows, ready to be traced: copied, scanned and fitted by the null model once, by the first track that starts,
+    whatever its kappa.
+    """
 
     def __init__(self, assemble: Callable[[], Assembled]) -> None:
         self._assemble, self._lock = assemble, Lock()
@@ -36,7 +38,7 @@ class Source:
         def assemble() -> Assembled:
             with self._lock:
                 self._made = made = self._made or self._assemble()
-            return made._replace(problem=replace(made.problem, kappa=kappa))
+                return made._replace(problem=made.problem.at_kappa(kappa))
 
         return assemble
 

@@ -26,8 +26,9 @@ from bregpath._kernels.records import (
     UnstableStepError,
     cubic,
 )
-from bregpath._kernels.reference import NOISE
+from bregpath._kernels.reference import NOISE, begin
 from bregpath._typing import Array
+from bregpath.penalties import AbstractPenalty
 
 __all__ = [
     "NOISE",
@@ -48,6 +49,7 @@ __all__ = [
     "implementation",
     "needs_rows",
     "next_events",
+    "read_cubics",
     "takes_moments",
     "values",
 ]
@@ -69,13 +71,6 @@ _compiled = _find_compiled()
 def has_compiled() -> bool:
     """Whether the compiled core is there."""
     return _compiled is not None
-
-
-def begin(system: System, knot: Knot) -> Memory:
-    """What is remembered at the first knot of a path."""
-    if exponential.applies(system):
-        return exponential.begin(knot)
-    return reference.begin(system, knot)
 
 
 def needs_rows(system: System) -> bool:
@@ -119,6 +114,19 @@ def next_events(
             block = system.block.columns(np.arange(len(system.columns)))  # the rows behind the Gram matrix
             system = system.cache.setdefault("rows", replace(system, block=block, cache={}))
     return inverse_scale_space.advance(system, knot, memory, until, limit, max_steps)
+
+
+def read_cubics(
+    knots: dict[str, Array], penalty: AbstractPenalty, kappa: float, times: Array, visible: float
+) -> tuple[Array, Array] | None:
+    """What lies between knots, if the compiled core knows the penalty; see `flow.reading.CubicOfDual`."""
+    if _compiled is None:
+        return None
+    from bregpath._kernels import compiled_reading
+
+    if not compiled_reading.supports(penalty):
+        return None
+    return compiled_reading.read_cubics(knots, penalty, kappa, times, visible)
 
 
 def implementation() -> str:

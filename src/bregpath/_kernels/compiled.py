@@ -23,7 +23,7 @@ CONSTANTS = {
     for module, names in (
         (reference, ("SAFETY", "RATE_MARGIN", "RATE_STEPS", "RATE_SHARE", "ENTRY_SHARE", "ENTRY_FLOOR")),
         (reference, ("FREEZE_GROWTH", "MAX_ATTEMPTS", "MIN_PROGRESS", "SEEN", "ROUNDING", "NOISE")),
-        (reference, ("INSIDE", "STEP_BITS", "NUDGE")),
+        (reference, ("INSIDE", "FIRST", "STEP_BITS", "NUDGE")),
         (chebyshev, ("MAX_STAGES", "DAMPING", "STABILITY")),
     )
     for name in names
@@ -143,7 +143,7 @@ def typed(kernel: Kernel) -> Kernel:
     numbers = dict(kernel.numbers)
     for name, value in numbers.items():
         if isinstance(value, np.ndarray) and name != "gram":  # part of a larger matrix
-            numbers[name] = np.require(value, INTEGERS.get(name, np.float64), "F" if name == "dense" else "C")
+            numbers[name] = np.asarray(value, INTEGERS.get(name, np.float64), order="F" if name == "dense" else "C")
     return Kernel(kernel.name, numbers)
 
 

@@ -33,7 +33,7 @@ from bregpath._typing import Array, BoolArray, IntArray
 from bregpath.penalties import AbstractPenalty
 from bregpath.problem import Problem
 
-__all__ = ["advance", "applies", "begin", "takes_moments"]
+__all__ = ["advance", "applies", "takes_moments"]
 
 MAX_RATIO = 2  # columns over rows, up to which the Gram matrix of any of them pays
 MAX_STIFFNESS = 1e3  # curvature of the loss in the intercept over that in columns
@@ -86,11 +86,6 @@ def _is_stiff(problem: Problem) -> bool:
 def _has_box(penalty: AbstractPenalty) -> bool:
     limits = (penalty.lower, penalty.upper) if penalty.has_limits else ()
     return any(bool(np.any(np.isfinite(limit) & (limit != 0))) for limit in limits)
-
-
-def begin(knot: Knot) -> Memory:
-    """What the method remembers at the first knot of a path: nothing."""
-    return Memory(0.0, np.zeros_like(knot.z), np.zeros_like(knot.alpha))
 
 
 def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps: int, keep_rows: bool) -> Steps:

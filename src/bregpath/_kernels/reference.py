@@ -55,6 +55,7 @@ SEEN = 1e-300  # direction of a column without curvature: not new, and nothing e
 ROUNDING = 1e-12  # a rise of the loss below this fraction of it is rounding ...
 NOISE = 1e-6  # ... and one below this, if a shorter step does not lessen it fourfold
 INSIDE = 3  # times inside a step, at equal distances, at which a loss that is not finite everywhere is looked at
+FIRST = 1e-9  # distance to its threshold within which a coordinate enters first
 STEP_BITS, NUDGE = 7, 1e-8  # of a step: significant bits, and by which share of the last one it may fall short of it
 
 
@@ -130,9 +131,9 @@ def _adaptive_step(system: System, knot: Knot, memory: Memory) -> Step:
     """One accepted step, as long as the tolerance allows."""
     penalty, linear, loss = system.penalty, system.has_linear_stages, system.problem.loss
     started = np.any(penalty.entry(knot.z) < 0, axis=1)
+    h, longest, earlier_rise, is_outside = memory.h or _first_length(system, knot, memory), 0.0, np.inf, False
     memory = _renew_curvature(system, knot, memory, started)
     rate = memory.rate * system.problem.kappa * RATE_MARGIN
-    h, longest, earlier_rise, is_outside = memory.h, 0.0, np.inf, False
     forced = np.zeros(len(knot.z), dtype=bool)
     for _ in range(MAX_ATTEMPTS):
         if not h > 1e-13 * knot.t:
@@ -346,18 +347,17 @@ def values(system: System, alpha: Array, beta: Array) -> Array:
 
 
 def begin(system: System, knot: Knot) -> Memory:
-    """What the method knows at the first knot of a path: nothing, and a cautious step.
-
-    Adaptive steps begin with a tenth of the explicit stability limit at the first entry.
-    """
+    """What is remembered at the first knot of a path: nothing, not even how long an adaptive step should be."""
     memory = Memory(system.step or 0.0, np.zeros_like(knot.z), np.zeros_like(knot.alpha))
-    if system.step is not None:
-        return memory
-    if system.has_linear_stages:
-        memory = replace(memory, frozen=np.zeros_like(knot.residual))  # at time 0: the first step takes it anew
-    first = np.any(system.penalty.entry(knot.z) <= 1e-9, axis=1)
+    # At time 0: the first step takes it anew.
+    return replace(memory, frozen=np.zeros_like(knot.residual)) if system.has_linear_stages else memory
+
+
+def _first_length(system: System, knot: Knot, memory: Memory) -> float:
+    """A cautious step: a tenth of the explicit stability limit at the first entry."""
+    first = np.any(system.penalty.entry(knot.z) <= FIRST, axis=1)
     rate = curvature_on(system, knot, memory, first, iterations=3).rate
-    return replace(memory, h=min(0.1 / (system.problem.kappa * max(rate, 1e-12)), 0.1 * knot.t))
+    return min(0.1 / (system.problem.kappa * rate), 0.1 * knot.t)
 
 
 def curvature_on(system: System, knot: Knot, memory: Memory, columns: BoolArray, iterations: int = 2) -> Memory:

@@ -105,7 +105,7 @@ class MeanTrajectory(Trajectory):
         for chunk, here in self._holders(times):
             assert isinstance(chunk, MeanChunk)
             t, known = times[here], chunk.z.shape[1]
-            row = np.clip(np.searchsorted(chunk.t, t) - 1, 0, len(chunk.t) - 2)
+            row = chunk.row_of(t)
             more = self._integrals(chunk, columns[:known], chunk.t[row], t)
             share = (self.power + 1) / t ** (self.power + 1)
             alpha[here] = share[:, None] * (chunk.alpha_sum[row] + more[0])

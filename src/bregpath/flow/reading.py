@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from bregpath._kernels import cubic
+from bregpath._kernels import cubic, read_cubics
 from bregpath._typing import Array, BoolArray, IntArray
 from bregpath.penalties import AbstractPenalty
 
@@ -17,6 +17,7 @@ __all__ = ["READINGS", "AbstractReading", "Chunk", "CubicOfDual", "Event", "Line
 
 VISIBLE = 1e-7  # of the loss: a fall or rise that counts
 BISECTIONS = 40
+ENDS = np.array([[0], [1]])  # of a step that begins at a row
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +30,10 @@ class Chunk:
     z: Array  # (d, c, q) for the first c columns of the trajectory's order
     slope: Array  # (d, c, q)
     value: Array  # (d,) loss
+
+    def row_of(self, times: Array) -> IntArray:
+        """The knots at which the steps begin that hold some times; the first and the last step go on outside."""
+        return self.t[1:-1].searchsorted(times)  # type: ignore[no-any-return]
 
 
 class Event(NamedTuple):
@@ -94,29 +99,24 @@ class LineOfDual(AbstractReading):
         return self.penalty.take(columns).active(z)
 
     def between(self, chunk: Chunk, columns: IntArray, times: Array) -> tuple[Array, Array]:
-        row = np.clip(np.searchsorted(chunk.t, times) - 1, 0, len(chunk.t) - 2)
-        # What belongs to a step is computed once for all times inside of it that follow each other.
-        first = np.append(True, row[1:] != row[:-1])
-        step, row = np.cumsum(first) - 1, row[first]
-        both = np.stack([row, row + 1])
-        h, ends, slope = chunk.t[row + 1] - chunk.t[row], chunk.z[both], chunk.slope[both]
-        theta = (times - chunk.t[row][step]) / h[step]
-        penalty = self.penalty.take(columns)
-        reach = (h * self._trust(chunk, row, penalty, ends, slope))[step]
-        # What is zero at both ends stays so: a column enters by a knot, and where none is recorded there is no curve.
-        moves = np.any(penalty.active(ends), axis=0)[step]
-        both, ends, slope = both[:, step], ends[:, step], slope[:, step]
+        both = chunk.row_of(times) + ENDS
+        begin, end = chunk.t[both]
+        h, penalty = end - begin, self.penalty.take(columns)
+        ends, slopes = chunk.z.take(both, axis=0), chunk.slope.take(both, axis=0)
+        theta, reach = (times - begin) / h, h * self._trust(chunk, both, penalty, ends, slopes)
         alpha = self._curve(chunk.alpha[both], chunk.alpha_slope[both], reach[:, None], theta[:, None])
-        z = self._curve(ends, slope, reach[:, None, None], theta[:, None, None])
+        z = self._curve(ends, slopes, reach[:, None, None], theta[:, None, None])
+        # What is zero at both ends stays so: a column enters by a knot, and where none is recorded there is no curve.
+        moves = np.any(penalty.active(ends), axis=0)
         return alpha, np.where(moves[..., None], penalty.primal(z, self.kappa), 0.0)
 
     def _curve(self, ends: Array, slopes: Array, h: Array, theta: Array) -> Array:
         """Value at fraction ``theta`` of a step in which the slopes count for a time ``h``."""
         return ends[0] + theta * (ends[1] - ends[0])
 
-    def _trust(self, chunk: Chunk, row: IntArray, penalty: AbstractPenalty, z: Array, slope: Array) -> Array:
-        """Share of the slopes that counts in the steps that begin at some rows, whose ends have ``z`` and ``slope``."""
-        return np.ones(len(row))
+    def _trust(self, chunk: Chunk, both: IntArray, penalty: AbstractPenalty, z: Array, slope: Array) -> Array:
+        """Share of the slopes that counts in the steps between ``both`` rows (2, r), which have ``z`` and ``slope``."""
+        return np.ones(both.shape[1])
 
     def locate(self, events: list[Event], order: IntArray) -> Array:
         begin = np.array([e.chunk.t[e.row] for e in events])
@@ -145,10 +145,14 @@ class CubicOfDual(LineOfDual):
 
     degree = 3
 
+    def between(self, chunk: Chunk, columns: IntArray, times: Array) -> tuple[Array, Array]:
+        known = read_cubics(vars(chunk), self.penalty.take(columns), self.kappa, times, VISIBLE)
+        return super().between(chunk, columns, times) if known is None else known
+
     def _curve(self, ends: Array, slopes: Array, h: Array, theta: Array) -> Array:
         return cubic(ends, slopes, h, theta)
 
-    def _trust(self, chunk: Chunk, row: IntArray, penalty: AbstractPenalty, z: Array, slope: Array) -> Array:
+    def _trust(self, chunk: Chunk, both: IntArray, penalty: AbstractPenalty, z: Array, slope: Array) -> Array:
         """Share of the slopes with which the loss falls all the way.
 
         Along the cubic the loss has the values and slopes at the knots that it has along the exact path, but a step may
@@ -157,10 +161,10 @@ class CubicOfDual(LineOfDual):
         Anal. 17 (1980) 238-246). Columns that enter or leave in the step bend the loss, not its dual variable, and do
         not count; neither do falls so small that the loss is rounded.
         """
-        trust, both = np.ones(len(row)), np.stack([row, row + 1])
-        h, fall = chunk.t[row + 1] - chunk.t[row], chunk.value[row] - chunk.value[row + 1]
+        (begin, end), (before, after) = chunk.t[both], chunk.value[both]
+        trust, h, fall = np.ones(both.shape[1]), end - begin, before - after
         of_alpha = np.sum(chunk.alpha_slope[both] ** 2, axis=2) / self.kappa
-        least = np.maximum(3 * fall, VISIBLE * np.abs(chunk.value[row]))
+        least = np.maximum(3 * fall, VISIBLE * np.abs(before))
         # The mirror map stretches by kappa at most, which clears nearly all steps.
         bound = h * np.hypot(*(self.kappa * np.einsum("krcq,krcq->kr", slope, slope) + of_alpha))
         some = np.flatnonzero(bound > least)
@@ -178,9 +182,9 @@ class CubicOfDual(LineOfDual):
         for here in by_chunk.values():
             chunk = events[here[0]].chunk
             row, step = np.unique([events[i].row for i in here], return_inverse=True)
-            both = np.stack([row, row + 1])
-            penalty = self.penalty.take(order[: chunk.z.shape[1]])
-            out[here] = self._trust(chunk, row, penalty, chunk.z[both], chunk.slope[both])[step]
+            both, penalty = row + ENDS, self.penalty.take(order[: chunk.z.shape[1]])
+            ends, slopes = chunk.z.take(both, axis=0), chunk.slope.take(both, axis=0)
+            out[here] = self._trust(chunk, both, penalty, ends, slopes)[step]
         return out
 
 

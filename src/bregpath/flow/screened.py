@@ -14,7 +14,7 @@ from bregpath._typing import Array, IntArray
 from bregpath.flow.base import AbstractFlow, Costs, State
 from bregpath.flow.screening import begin_dual
 from bregpath.flow.working_set import WorkingSet
-from bregpath.problem import Problem, null_model
+from bregpath.problem import Problem
 
 __all__ = ["ScreenedFlow", "first_entry"]
 
@@ -76,16 +76,15 @@ class ScreenedFlow(AbstractFlow):
     def start(self, t: float | None = None) -> State:
         """The state at the first entry time ``t0``, before which nothing happens; or at a time ``t`` before it."""
         problem = self.problem
-        alpha, beta, eta = null_model(problem)
+        alpha, beta, value, slope = problem.beginning
         limits = problem.penalty.lower, problem.penalty.upper
-        outside = np.flatnonzero(np.any(beta != np.clip(beta, *limits), axis=1))
+        outside = np.flatnonzero(~np.all((limits[0] <= beta) & (beta <= limits[1]), axis=1))
         if len(outside):
             raise ValueError(
                 f"The unpenalised optimum of column {outside[0]} (`penalty_factor` 0) lies outside its `lower` and "
                 "`upper` limits; penalise the column or drop its limits."
             )
-        residual = problem.residual(eta)
-        slope = -problem.store.products(residual[None])[0]
+        residual = problem.residual(problem.beginning.predictor(problem))
         begin = first_entry(problem, slope) if t is None else t
         at_rest = np.isinf(begin)
         past = 1.0 if at_rest else begin  # with constant slopes; any time will do where nothing ever moves
@@ -96,7 +95,7 @@ class ScreenedFlow(AbstractFlow):
         working = self._working_set(np.flatnonzero(problem.penalty.close(near)))
         if not working.is_whole and not at_rest:
             working.dual = begin_dual(problem, past * residual, residual, (past * slope, slope))
-        W, value, system = working.columns, problem.value(eta), self._assemble(working)
+        W, system = working.columns, self._assemble(working)
         rows = slice(None) if not working.is_whole or self.needs_rows(system) else slice(0)
         knot = Knot(
             t=begin,

@@ -69,29 +69,24 @@ class Trajectory:
         columns = steps.columns
         active = self.reading.active(columns, steps.z)
         changed = np.flatnonzero(active[1:] != active[:-1])
-        enters, changes = active[1:].flat[changed], np.column_stack(np.divmod(changed, active.shape[1]))
-        entered, left = changes[enters], changes[~enters]
-        first = np.flatnonzero(active[0]) if not self.chunks else np.zeros(0, dtype=int)
+        row, position = np.divmod(changed, active.shape[1])
+        changes = list(zip(row.tolist(), columns[position].tolist(), active[1:].flat[changed].tolist(), strict=True))
         # Active from the start are free columns, and the first entry itself if rounding puts it beyond its threshold.
-        tied = first[~self.penalty.free_among(columns[first])]
-        entered = np.vstack([np.column_stack([np.zeros_like(tied), tied]), entered])
-        ever = dict.fromkeys(self.order)
-        ever.update(dict.fromkeys(columns[np.concatenate([first, entered[:, 1]])].tolist()))
-        order = list(ever)
+        first = columns[:0] if self.chunks else columns[active[0]]
+        entered = [(0, column) for column in first[~self.penalty.free_among(first)].tolist()]
+        entered += [(k, column) for k, column, enters in changes if enters]
+        left = [(k, column) for k, column, enters in changes if not enters]
+        order = list(dict.fromkeys([*self.order, *first.tolist(), *(column for _, column in entered)]))
         number = len(self.chunks)
-        events = [
-            (column, number, row, enters)
-            for changes, enters in ((entered, True), (left, False))
-            for row, column in zip(changes[:, 0].tolist(), columns[changes[:, 1]].tolist(), strict=True)
-        ]
+        events = [(column, number, k, up) for up, some in ((True, entered), (False, left)) for k, column in some]
         sorter = np.argsort(columns)
         kept = sorter[np.searchsorted(columns, np.array(order, dtype=int), sorter=sorter)]
         chunk = Chunk(
             t=steps.t,
             alpha=steps.alpha,
             alpha_slope=steps.alpha_slope,
-            z=steps.z[:, kept],
-            slope=steps.slope[:, kept],
+            z=steps.z.take(kept, axis=1),
+            slope=steps.slope.take(kept, axis=1),
             value=steps.value,
         )
         longer = replace(
@@ -142,7 +137,7 @@ class Trajectory:
         starts = np.array([c.t[0] for c in self.chunks])
         holder = np.searchsorted(starts, times, side="right") - 1
         holder[times <= self.start] = -1
-        for index in np.unique(holder[holder >= 0]):
+        for index in sorted(set(holder.tolist()) - {-1}):
             yield self.chunks[index], np.flatnonzero(holder == index)
 
     def event_times(self) -> tuple[IntArray, Array, BoolArray]:
@@ -171,7 +166,7 @@ class Trajectory:
 def _keep(chunk: Chunk, times: Array) -> Chunk:
     """The ends of a chunk, and the steps that hold one of ``times``."""
     inside = times[(times > chunk.t[0]) & (times <= chunk.t[-1])]
-    row = np.clip(np.searchsorted(chunk.t, inside) - 1, 0, len(chunk.t) - 2)
+    row = chunk.row_of(inside)
     rows = np.unique(np.concatenate([[0, len(chunk.t) - 1], row, row + 1]))
     if len(rows) == len(chunk.t):
         return chunk

@@ -1,0 +1,92 @@
+// The path between its knots, on cubics of the dual variable: the l1 penalty without limits. See flow/reading.py.
+#include <algorithm>
+#include <cmath>
+
+#include "arguments.hpp"
+
+namespace {
+
+using namespace bregpath;
+
+class Knots {
+   public:
+    Knots(const Named& from, double kappa, double visible, double on_it)
+        : n_alpha(from.length("alpha", 1)), m(from.length("z", 1)), q(from.length("z", 2)), kappa_(kappa),
+          visible_(visible), on_it_(on_it), d_(from.length("t")), t_(from.numbers("t", {d_})),
+          value_(from.numbers("value", {d_})), alpha_(from.numbers("alpha", {d_, n_alpha})),
+          alpha_slope_(from.numbers("alpha_slope", {d_, n_alpha})), z_(from.numbers("z", {d_, m, q})),
+          slope_(from.numbers("slope", {d_, m, q})), weights_(from.numbers("weights", {m, q})) {
+        require(d_ >= 2, "there is no step");
+    }
+
+    const Size n_alpha, m, q;
+
+    // Intercepts and coefficients at a time; times that follow each other in a step share its trust.
+    void read(double time, double* alpha, double* beta) {
+        const Size row = std::lower_bound(t_ + 1, t_ + d_ - 1, time) - (t_ + 1);
+        if (row != row_) row_ = row, trust_ = trust();
+        const double step = t_[row + 1] - t_[row], theta = (time - t_[row]) / step, h = step * trust_;
+        const double share = theta * theta * (3 - 2 * theta), rest = 1 - theta;
+        const double from = h * theta * rest * rest, to = h * theta * theta * rest;
+        const auto curve = [&](const double* x, const double* slope, Size width, Size i) {
+            return (1 - share) * x[i] + share * x[i + width] + from * slope[i] - to * slope[i + width];
+        };
+        for (Size k = 0; k < n_alpha; ++k)
+            alpha[k] = curve(alpha_ + row * n_alpha, alpha_slope_ + row * n_alpha, n_alpha, k);
+        const double *z = z_ + row * m * q, *slope = slope_ + row * m * q;
+        for (Size j = 0; j < m * q; j += q) {
+            bool moves = false, free = true;
+            for (Size i = j; i < j + q; ++i) {
+                moves = moves || std::abs(z[i]) > weights_[i] || std::abs(z[i + m * q]) > weights_[i];
+                free = free && weights_[i] == 0;
+            }
+            for (Size i = j; i < j + q; ++i) {
+                const double at = curve(z, slope, m * q, i), beyond = std::max(std::abs(at) - weights_[i], 0.0);
+                beta[i] = moves || free ? kappa_ * std::copysign(beyond, at) : 0.0;
+            }
+        }
+    }
+
+   private:
+    // Share of the slopes with which the loss falls all the way in the present step.
+    double trust() const {
+        const double fall = value_[row_] - value_[row_ + 1];
+        const double *z = z_ + row_ * m * q, *slope = slope_ + row_ * m * q, *of_alpha = alpha_slope_ + row_ * n_alpha;
+        double speed[2] = {0, 0}, alpha_speed[2] = {0, 0};
+        for (Size i = 0; i < m * q; ++i) {
+            const double least = (1 + on_it_) * weights_[i];
+            if (weights_[i] != 0 && !(std::abs(z[i]) > least && std::abs(z[i + m * q]) > least)) continue;
+            for (Size end : {0, 1}) speed[end] += slope[i + end * m * q] * slope[i + end * m * q];
+        }
+        for (Size end : {0, 1}) {
+            for (Size k = 0; k < n_alpha; ++k) alpha_speed[end] += std::pow(of_alpha[k + end * n_alpha], 2);
+            speed[end] = kappa_ * speed[end] + alpha_speed[end] / kappa_;
+        }
+        const double expected = (t_[row_ + 1] - t_[row_]) * std::hypot(speed[0], speed[1]);
+        if (!(expected > std::max(3 * fall, visible_ * std::abs(value_[row_])))) return 1.0;
+        return std::min(3 * std::max(fall, 0.0) / expected, 1.0);
+    }
+
+    double kappa_, visible_, on_it_;
+    Size d_;
+    const double *t_, *value_, *alpha_, *alpha_slope_, *z_, *slope_, *weights_;
+    Size row_ = -1;
+    double trust_ = 1;
+};
+
+void read_cubics(nb::dict arrays, double kappa, double visible, double on_it) {
+    const Named from("the knots", arrays);
+    Knots knots(from, kappa, visible, on_it);
+    const Size count = from.length("times");
+    const double* times = from.numbers("times", {count});
+    double *alpha = from.array<double>("alpha_out", {count, knots.n_alpha}),
+           *beta = from.array<double>("beta_out", {count, knots.m, knots.q});
+    nb::gil_scoped_release nogil;
+    for (Size k = 0; k < count; ++k) knots.read(times[k], alpha + k * knots.n_alpha, beta + k * knots.m * knots.q);
+}
+
+}  // namespace
+
+void bind_reading(nb::module_& m) {
+    m.def("read_cubics", &read_cubics, nb::arg("arrays"), nb::arg("kappa"), nb::arg("visible"), nb::arg("on_it"));
+}

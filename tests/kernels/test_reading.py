@@ -1,0 +1,47 @@
+"""What the compiled core reads between knots, against NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from bregpath import _kernels
+from bregpath.flow.reading import Chunk, CubicOfDual, LineOfDual
+from bregpath.penalties import build_penalty
+
+pytestmark = pytest.mark.skipif(not _kernels.has_compiled(), reason="built without the compiled core")
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+@pytest.mark.parametrize("kappa", [0.1, 30.0])
+def test_the_core_reads_what_numpy_reads(n_outputs: int, kappa: float, rng: np.random.Generator) -> None:
+    """Steps far too long for their slopes among them, free columns and excluded ones, and times outside of all."""
+    knots, columns, shape = 12, 20, (12, 20, n_outputs)
+    order, length = rng.permutation(columns), 10.0 ** rng.uniform(-4, 1, size=(knots, 1, 1))
+    factor = np.ones(columns)
+    factor[3], factor[7] = 0.0, np.inf
+    reading = CubicOfDual(build_penalty("l1", columns, n_outputs, penalty_factor=factor), kappa)
+    chunk = Chunk(
+        t=np.cumsum(rng.uniform(0.1, 1.0, knots)),
+        alpha=rng.normal(size=(knots, n_outputs)),
+        alpha_slope=kappa * length[:, :, 0] * rng.normal(size=(knots, n_outputs)),
+        z=1.5 * rng.normal(size=shape),
+        slope=length * rng.normal(size=shape),
+        value=np.sort(rng.uniform(size=knots))[::-1],
+    )
+    chunk.z[:, order == 3] = 0.0  # free all the same
+    times = np.concatenate([chunk.t, rng.uniform(chunk.t[0], chunk.t[-1], 50), chunk.t[[0, -1]] * [0.99, 1.01]])
+    steps = np.arange(knots - 1) + np.array([[0], [1]])
+    trust = reading._trust(chunk, steps, reading.penalty.take(order), chunk.z[steps], chunk.slope[steps])
+    assert trust.min() < 1 == trust.max()
+    for some in (times, times[:1], times[:0]):
+        fast, slow = (read(reading, chunk, order, some) for read in (CubicOfDual.between, LineOfDual.between))
+        assert_allclose(fast[0], slow[0], rtol=0, atol=1e-13 * max(kappa, 1.0))
+        assert_allclose(fast[1], slow[1], rtol=0, atol=1e-13 * kappa)
+
+
+@pytest.mark.parametrize("limits", [{"lower": 0.0}, {"upper": 0.5}])
+def test_the_core_leaves_limits_to_numpy(limits: dict[str, float]) -> None:
+    assert _kernels.read_cubics({}, build_penalty("l1", 2, 1, **limits), 1.0, np.ones(1), 1e-7) is None
+    assert _kernels.read_cubics({}, build_penalty("group", 2, 1), 1.0, np.ones(1), 1e-7) is None
