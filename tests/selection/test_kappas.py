@@ -249,7 +249,7 @@ def test_figure_has_a_curve_a_kappa(selection):
     lines = {line.get_label(): line for line in ax.get_lines()}
     for kappa in GRID:
         assert_array_equal(lines[f"κ = {kappa:g}"].get_ydata(), selection.surface[kappa]["deviance"].mean)
-    assert "min" in [text.get_text() for text in ax.texts]
+    assert {name for text in ax.texts for name in text.get_text().split(", ")} == {"min", "sparse"}
     pyplot.close("all")
 
 
