@@ -155,10 +155,10 @@ class Selection:
         low, sparse = self._kappas[measure]
         of_kappa = self._plain_of_kappa if is_sparse or measure in self._plain_best else self._of_kappa
         one = of_kappa[sparse if is_sparse else low]
-        curve, several = one.scores[measure], len(self.surface)
+        curve, of_several = one.scores[measure], f"of {len(self.surface)} kappa{'s' * (len(self.surface) > 1)}"
         shared = ("surface", "mean_surface", "given_up", "_kappas", "_plain_best", "_of_kappa", "_plain_of_kappa")
         return replace(
-            one, rule=f"{one.rule} of {several} kappas", t=curve.t_min, kappa_min=low, kappa_sparse=sparse,
+            one, rule=f"{one.rule} {of_several}", t=curve.t_min, kappa_min=low, kappa_sparse=sparse,
             **{name: getattr(self, name) for name in shared}, **vars(curve),
         )  # fmt: skip
 
@@ -194,7 +194,8 @@ class Selection:
             raise ValueError(
                 f"There is no standard error for the rule {self.rule!r}; use `t_min`, or cross_validate()."
             )
-        return replace(self, t=self.t_1se, rule=f"{self.rule}, one-standard-error rule")
+        words = ", one-standard-error rule"
+        return replace(self, t=self.t_1se, rule=f"{self.rule.removesuffix(words)}{words}")
 
     def by(self, measure: str) -> Selection:
         """The same cross-validation, the time chosen by another of its measures.
