@@ -160,8 +160,8 @@ def test_bad_arguments(table, extra, message, capsys):
     [
         ("--out", "nowhere/path.npz", "path.npz: No such file or directory"),
         ("--plot", "nowhere/path.png", "path.png: No such file or directory"),
-        ("--plot", "path.picture", "known endings are"),
-        ("--plot", "path", "known endings are"),
+        ("--plot", "path.picture", "endings may be"),
+        ("--plot", "path", "endings may be"),
     ],
 )
 def test_files_are_refused_before_anything_is_computed(table, option, file, message, tmp_path, capsys, monkeypatch):

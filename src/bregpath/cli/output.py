@@ -27,7 +27,7 @@ def check_files(out: str | None, plot: str | None) -> None:
         known = sorted(_new_figure().canvas.get_supported_filetypes())
         if os.path.splitext(plot)[1][1:].lower() not in known:
             endings = ", ".join(known)
-            raise ValueError(f"--plot must name a figure, such as path.png, found {plot!r}; known endings are {endings}.")
+            raise ValueError(f"--plot must name a figure, such as path.png, found {plot!r}; endings may be {endings}.")
 
 
 def size(path: Path, t: float) -> str:
