@@ -86,6 +86,13 @@ def test_options_come_back(X, tmp_path):
     assert again.entry_times[0] == 0.0
 
 
+@pytest.mark.parametrize("kappa", [0.1, 0.3, 0.7, 3.0, 7.0, 10.0, 30.0])
+def test_intercepts_that_are_counted_in_units_of_kappa(kappa, X, tmp_path):
+    for shift in np.random.default_rng(0).normal(size=20):  # an eighth of all numbers x differ from kappa * (x / kappa)
+        path = bregpath.trace_path(X, response(X, "gaussian") + shift, kappa=kappa, standardize="X", t_ratio=3.0)
+        assert_array_equal(round_trip(path, tmp_path).coef, path.coef)
+
+
 def test_path_that_never_moves(X, tmp_path):
     path = bregpath.trace_path(X, np.ones(len(X)), t=[1.0, 2.0])
     assert path.result is bregpath.Result.AT_REST

@@ -345,7 +345,7 @@ class Path:
     @cached_property
     def naming(self) -> Naming:
         """What the numbers of a model belong to."""
-        return Naming(self.encoder, self.scale, self.output_names if self.n_outputs > 1 else [])
+        return Naming(self.encoder, self.scale, self.output_names if self.n_outputs > 1 else [], self.average)
 
     @property
     def feature_names(self) -> list[str]:

@@ -25,6 +25,7 @@ class Naming:
     encoder: _frames.ColumnEncoder | None
     scale: Array  # by which columns were divided inside the path
     outputs: list[str]  # empty if there is one only
+    average: str | None = None  # of models of different times, if that is what it is
 
     @property
     def columns(self) -> list[str]:
@@ -75,10 +76,11 @@ class Point(_Model):
         return hash(self.t)
 
     def __repr__(self) -> str:
-        table = self.table
-        if table is None:
+        table, naming = self.table, self.naming
+        if table is None or naming is None:
             return super().__repr__()
-        return "\n".join([f"Model at t = {self.t:.4g}: {table.size}", *table.lines()])
+        mean = f", {naming.average} mean of the path" if naming.average else ""
+        return "\n".join([f"Model at t = {self.t:.4g}{mean}: {table.size}", *table.lines()])
 
 
 @dataclass(frozen=True, eq=False)

@@ -90,6 +90,10 @@ class Regression(PenalisedStudy):
         coded = loss.encode(y, counts / counts.sum())
         if not (standardize is True or standardize is False or standardize == "X"):
             raise ValueError(f'`standardize` must be True, "X" or False, found {standardize!r}.')
+        if isinstance(kappa, str) or np.ndim(kappa) > 0:
+            raise TypeError(
+                f"`kappa` must be a number, found {kappa!r}; cross_validate() and the estimators choose among several."
+            )
         options, kappa = options.with_kappa(kappa)
         return cls(
             store=store,

@@ -139,7 +139,10 @@ def test_version_and_help(capsys):
         (["--target", "y", "--stop", "soon"], "--stop must be cv, cv-1se, cv-sparse, aic, bic, ebic or a time"),
         (["--target", "y", "--stop", "-1"], "--stop must be a positive time"),
         (["--target", "y", "--kappa", "0", *NUMBERS], "`kappa` must be a finite number above 0"),
-        (["--target", "y", "--kappa", "big"], "--kappa must be a number or cv, found 'big'."),
+        (["--target", "y", "--kappa", "big"], "--kappa must be a number, a list such as 1,3,10, or cv, found 'big'."),
+        (["--target", "y", "--kappa", "10,1", *NUMBERS], "`kappa` must be a list of numbers that increase strictly"),
+        (["--target", "y", "--kappa", "1,10", "--stop", "bic"], "chosen from by cross-validation"),
+        (["--target", "y", "--average", "median"], "--average: invalid choice: 'median'"),
         (["--target", "y", "--kappa", "cv", "--stop", "bic"], "chosen from by cross-validation"),
         (["--target", "y", "--stop", "cv-sparse"], "chooses among several values of `kappa`"),
         (["--target", "y", "--loss", "lasso"], "invalid choice: 'lasso'"),
@@ -150,6 +153,36 @@ def test_version_and_help(capsys):
 )
 def test_bad_arguments(table, extra, message, capsys):
     assert message in error_of(capsys, ["fit", table, *extra])
+
+
+@pytest.mark.parametrize(
+    ("option", "file", "message"),
+    [
+        ("--out", "nowhere/path.npz", "path.npz: No such file or directory"),
+        ("--plot", "nowhere/path.png", "path.png: No such file or directory"),
+        ("--plot", "path.picture", "endings may be"),
+        ("--plot", "path", "endings may be"),
+    ],
+)
+def test_files_are_refused_before_anything_is_computed(table, option, file, message, tmp_path, capsys, monkeypatch):
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr(fit, "choose", lambda *_: pytest.fail("computed in vain"))
+    assert message in error_of(capsys, ["fit", table, "--target", "y", option, str(tmp_path / file)])
+
+
+def test_kappas_and_means(table, tmp_path, capsys):
+    def fitted(*options):
+        file = str(tmp_path / "path.npz")
+        assert main(["fit", table, "--target", "y", *NUMBERS, "--out", file, *options]) == 0
+        return bregpath.load_path(file), capsys.readouterr().out
+
+    path, text = fitted("--kappa", "1,10")
+    assert path.kappa in (1.0, 10.0) and path.average is None and "of 2 kappas" in text
+    assert fitted("--kappa", "1,10", "--average", "linear", "--stop", "cv-1se")[0].average == "linear"
+    path, text = fitted("--average", "uniform", "--stop", "2")
+    assert path.average == "uniform" and path.kappa == 10.0
+    path, text = fitted("--kappa", "cv", "--average", "none")
+    assert path.average is None and "path itself" not in text
 
 
 def test_unknown_command(capsys):

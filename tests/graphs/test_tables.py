@@ -158,6 +158,14 @@ def test_print_is_a_summary(case):
     assert graph.stability_ is found
 
 
+def test_summary_names_the_chosen_kappa_and_stands_in_columns():
+    graph = graph_of("ising-composite", stop="cv", kappa=[1.0, 10.0]).fit(ising_data())
+    lines = graph.summary().splitlines()
+    assert f"kappa = {graph.kappa_:g}, t = {graph.t_:.4g}" in lines[1]
+    assert lines[2].endswith("weight") and len(lines[2]) == len(lines[3])
+    assert "kappa" not in graph_of("ising-composite").fit(ising_data()).summary()
+
+
 def test_the_shares_are_those_of_their_edges():
     graph = named("gaussian-likelihood")
     found = graph.stability(n_replicates=4, max_false=None).to_frame()

@@ -206,3 +206,12 @@ def test_an_unknown_mean(average: Any) -> None:
 def test_no_mean_of_structures() -> None:
     with pytest.raises(ValueError, match="`average` knows no `structure`"):
         trace_path(None, np.arange(10.0), structure="fused", average="linear")
+
+
+def test_models_say_that_they_are_means() -> None:
+    data = bregpath.datasets.make_linear(60, 8, 3, seed=1)
+    path = bregpath.trace_path(data.X, data.y, average="uniform")
+    assert repr(path.at(3.0)).startswith("Model at t = 3, uniform mean of the path: ")
+    model = bregpath.BregmanRegressor(stop=3.0, average="uniform").fit(data.X, data.y)
+    assert model.summary() == repr(path.at(3.0))
+    assert repr(bregpath.trace_path(data.X, data.y).at(3.0)).startswith("Model at t = 3: ")

@@ -20,6 +20,12 @@ def make_selection():
     return bregpath.cross_validate(data.X, data.y, loss="logistic", t_ratio=30, **measures)
 
 
+@pytest.fixture(scope="module", name="kappas")
+def make_kappas():
+    data = bregpath.datasets.make_logistic(120, 30, 5, seed=1)
+    return bregpath.cross_validate(data.X, data.y, loss="logistic", kappa="cv", scoring=["deviance", "auc"])
+
+
 @pytest.fixture(autouse=True)
 def close_figures():
     yield
@@ -76,3 +82,56 @@ def test_variables_of_several_classes_are_counted_once():
     ax = selection.plot()
     ax.figure.canvas.draw()
     assert int(ax.child_axes[0].get_xticklabels()[-1].get_text()) == len(selection.path.support(selection.times[-1]))
+
+
+# --- several kappas ------------------------------------------------------------------------------------------
+
+
+def test_names_of_choices_of_kappa_keep_apart(kappas):
+    for one in (kappas, kappas.by("auc")):
+        ax = one.plot()
+        ax.figure.canvas.draw()
+        boxes = {text.get_text(): text.get_window_extent() for text in ax.texts}
+        assert set(boxes) == {"min", "sparse"} and not boxes["min"].overlaps(boxes["sparse"])
+
+
+def test_one_point_that_is_both_choices_has_both_names():
+    data = bregpath.datasets.make_linear(100, 20, 4, seed=0)
+    both = bregpath.cross_validate(data.X, data.y, kappa="cv")
+    assert (both.kappa_min, both.t_min) == (both.kappa_sparse, both.t_sparse)
+    assert "min, sparse" in [text.get_text() for text in both.plot().texts]
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_the_chosen_curve_looks_as_it_does_in_the_legend(kappas, is_sparse):
+    one = kappas.sparse() if is_sparse else kappas
+    assert [curve.is_chosen for curve in one.curves_of_kappas()].count(True) == 1
+    ax = one.plot()
+    chosen = next(line for line in ax.get_lines() if line.get_zorder() == 3)
+    assert chosen.get_linestyle() == ("--" if is_sparse else "-")
+    assert all(text.get_text().startswith("κ") for text in ax.get_legend().get_texts())
+
+
+def test_training_curve_leaves_the_kappas_named_beside_the_axes(kappas):
+    ax = kappas.plot(train=True)
+    ax.figure.canvas.draw()
+    shown = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert shown[0] == "κ = 0.1" and shown[-2:] == ["held-out rows", "training rows"]
+    assert ax.get_legend().get_window_extent().x0 >= ax.get_window_extent().x1
+
+
+def test_times_of_a_wide_window_do_not_touch(kappas):
+    ax = kappas.plot()
+    ax.figure.canvas.draw()
+    low, high = ax.get_xlim()
+    ticks = zip(ax.get_xticks(), ax.get_xticklabels(), strict=True)
+    boxes = [label.get_window_extent() for tick, label in ticks if low <= tick <= high]
+    assert len(boxes) > 2 and all(a.x1 < b.x0 for a, b in zip(boxes, boxes[1:], strict=False))
+
+
+def test_the_frame_holds_the_chosen_point_and_its_error_where_nothing_matters():
+    rng = np.random.default_rng(0)
+    nothing = bregpath.cross_validate(rng.normal(size=(40, 5)), rng.normal(size=40), kappa="cv")
+    low, high = nothing.plot().get_ylim()
+    best = int(np.argmin(nothing.mean))
+    assert low < nothing.mean[best] and nothing.mean[best] + nothing.se[best] < high

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import warnings
 from pathlib import Path as File
 
 import numpy as np
@@ -321,6 +322,24 @@ def test_constant_score_is_told(logistic):
     assert selection.t == selection.t_1se == selection.times[0]
 
 
+def test_constant_deviance_has_a_remedy_of_its_own():
+    data = bregpath.datasets.make_linear(60, 8, 3, seed=1)
+    t0 = bregpath.trace_path(data.X, data.y).t[0]
+    with pytest.warns(UserWarning, match="ask for later ones"):
+        cross_validate(data.X, data.y, t=[0.2 * t0, 0.4 * t0])
+
+
+def test_score_that_is_finite_at_some_times(logistic):
+    def from_the_second_on(y, prediction):
+        return np.mean((y - prediction) ** 2) if np.ptp(prediction) > 0 else np.nan
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        times = dict(t=[1.0, 20.0, 25.0, 30.0, 60.0], full=True)
+        selection = cross_validate(logistic.X, logistic.y, loss="logistic", scoring=from_the_second_on, **times)
+    assert np.isnan(selection.mean[0]) and selection.t > 1.0
+
+
 def test_score_that_is_never_finite(logistic):
     def lost(y, prediction):
         return np.nan
@@ -369,3 +388,13 @@ def test_the_chosen_model_is_at_hand(logistic):
     assert repr(point) in repr(selection) and repr(point) not in selection.summary(model=False)
     fitted = bregpath.BregmanClassifier(stop="cv-1se").fit(logistic.X, logistic.y)
     assert repr(point) in fitted.summary() and "one-standard-error rule" in fitted.summary()
+
+
+@pytest.mark.parametrize("loss", ["gaussian", "multinomial"])
+def test_table_of_a_model_without_variables(loss):
+    pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=30) if loss == "gaussian" else rng.integers(3, size=30)
+    selection = cross_validate(np.ones((30, 2)), y, loss=loss)
+    frame = selection.to_frame()
+    assert len(frame) == 0 and "share_of_folds" in frame

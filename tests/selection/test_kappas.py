@@ -63,6 +63,17 @@ def test_graphs_of_several_kappas_are_those_of_each(case):
     assert together.stability(n_replicates=4, n_variables=2).path.kappa == best  # what is drawn again is the chosen one
 
 
+@pytest.mark.parametrize("times", [[1.0, 2.0, 3.0], [0.5, 40.0], [40.0]], ids=str)
+def test_own_times_beyond_the_end_of_a_path(times):
+    X = np.random.default_rng(0).normal(size=(40, 5))
+    for kappa in (10.0, 30.0):
+        alone, listed = (cross_validate(X, X[:, 0], kappa=one, t=times) for one in (kappa, [kappa]))
+        assert alone.times[-1] == alone.path.t[-1] < times[-1]  # all is explained
+        assert_array_equal(alone.times, listed.times)
+        assert_allclose(alone.fold_scores, listed.fold_scores, rtol=1e-8, atol=1e-12)
+        assert alone.t == listed.t
+
+
 def test_threads_change_nothing(data, selection):
     other = cross_validate(
         data.X, data.y, loss="logistic", kappa=GRID, scoring=["deviance", "auc"], n_jobs=2
@@ -230,6 +241,10 @@ def test_too_few_rows_for_folds():
     X, y = np.arange(12.0).reshape(3, 4) ** 2, np.array([0.0, 1.0, 5.0])
     with pytest.warns(UserWarning, match="BIC chooses"):
         assert bregpath.BregmanRegressor(kappa=[1.0, 5.0]).fit(X, y).kappa_ == 5.0
+    for stop in ("cv", "cv-sparse"):
+        with pytest.warns(UserWarning, match="BIC chooses"):
+            model = bregpath.BregmanRegressor(kappa="cv", stop=stop).fit(X, y)
+        assert model.kappa_ == KAPPAS[-1] and model.path_.average is None  # the sparsest
 
 
 def test_selection_of_several_kappas_is_pickled_and_shown(selection):
@@ -241,6 +256,12 @@ def test_selection_of_several_kappas_is_pickled_and_shown(selection):
     assert_array_equal(again.by("auc").mean, selection.by("auc").mean)
 
 
+def test_rules_are_said_once_and_in_the_right_number(selection, data):
+    assert selection.sparse().one_se().one_se().rule == selection.sparse().one_se().rule
+    one = cross_validate(data.X, data.y, loss="logistic", kappa=[10.0])
+    assert one.rule == "5-fold cross-validation of 1 kappa" and one.sparse().t == one.t
+
+
 def test_figure_has_a_curve_a_kappa(selection):
     pyplot = pytest.importorskip("matplotlib.pyplot")
     ax = selection.plot()
@@ -249,7 +270,7 @@ def test_figure_has_a_curve_a_kappa(selection):
     lines = {line.get_label(): line for line in ax.get_lines()}
     for kappa in GRID:
         assert_array_equal(lines[f"κ = {kappa:g}"].get_ydata(), selection.surface[kappa]["deviance"].mean)
-    assert "min" in [text.get_text() for text in ax.texts]
+    assert {name for text in ax.texts for name in text.get_text().split(", ")} == {"min", "sparse"}
     pyplot.close("all")
 
 
@@ -285,8 +306,9 @@ def test_what_does_not_go_with_several_kappas(data):
     for kappa in (["a"], "auto"):
         with pytest.raises(TypeError, match="`kappa` must be a number"):
             cross_validate(data.X, data.y, loss="logistic", kappa=kappa)
-    with pytest.raises(TypeError, match="`kappa` must be a number"):
-        bregpath.trace_path(data.X, data.y, loss="logistic", kappa="cv")
+    for kappa in ("cv", GRID):
+        with pytest.raises(TypeError, match="`kappa` must be a number.*cross_validate"):
+            bregpath.trace_path(data.X, data.y, loss="logistic", kappa=kappa)
     for stop in ("bic", 2.0):
         with pytest.raises(ValueError, match="chosen from by cross-validation"):
             bregpath.BregmanClassifier(kappa="cv", stop=stop).fit(data.X, data.y)

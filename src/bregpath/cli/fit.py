@@ -11,9 +11,9 @@ import numpy as np
 from bregpath._frames import ColumnEncoder, ColumnSpec
 from bregpath._typing import Array
 from bregpath.cli.data import Data, read_csv
-from bregpath.cli.output import print_model, print_path, save_figure, size
+from bregpath.cli.output import check_files, print_model, print_path, save_figure, size
 from bregpath.path import Path
-from bregpath.selection.kappas import CV_RULES, check_stop_of_kappas, chosen_by
+from bregpath.selection.kappas import CV_RULES, check_average, check_kappas, check_stop_of_kappas, chosen_by
 
 __all__ = ["add_arguments", "choose", "run"]
 
@@ -23,6 +23,7 @@ _FIT_NOTES = """
 examples:
   bregpath fit data.csv --target y
   bregpath fit patients.csv --target died --loss logistic --stop cv-1se --drop id --plot path.png
+  bregpath fit data.csv --target y --kappa cv --stop cv-sparse
   bregpath fit data.csv --target y --stop bic --out path.npz
 
 The CSV file has names in its first row. Text columns become one group of 0/1 indicators each
@@ -49,13 +50,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--stop", default="cv", metavar="RULE",
         help="how the model is chosen: cv (best 5-fold cross-validation), cv-1se (smallest within one standard "
-        "error of the best), cv-sparse (with --kappa cv: the best of the largest kappa within one standard error), "
+        "error of the best), cv-sparse (of several kappas: the best of the largest one within one standard error), "
         "aic, bic, ebic, or a time t (default: cv)",
     )  # fmt: skip
     parser.add_argument(
         "--kappa", default="10",
-        help="damping; larger is less biased, inf is the limit; cv chooses it with the model, which is then the "
-        "mean of a path over time unless the path itself is clearly better (default: 10)",
+        help="damping; larger is less biased, inf is the limit; cv, or a list such as 1,3,10, chooses it with the "
+        "model (default: 10)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--average", choices=["auto", "linear", "uniform", "none"], default="auto", metavar="MEAN",
+        help="read the path as its mean over time, which is shrunken: linear (as Breiman's garrote), uniform (as the "
+        "lasso) or none; auto is linear with --kappa cv, unless the path itself is clearly better, else none "
+        "(default: auto)",
     )  # fmt: skip
     parser.add_argument(
         "--t-ratio", type=float, default=100.0, metavar="R",
@@ -68,11 +75,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     """Run the command."""
     stop, kappa = _stop_rule(args.stop), _kappa(args.kappa)
-    check_stop_of_kappas(stop, kappa == "cv")
+    check_stop_of_kappas(stop, check_kappas(kappa) is not None)
+    average = check_average(None if args.average == "none" else args.average, kappa == "cv")
+    check_files(args.out, args.plot)
     data = read_csv(args.data, args.target, args.drop)
     loss = _guess_loss(data.y) if args.loss == "auto" else args.loss
     print(f"{args.data}: {len(data.y)} rows, target {args.target!r}, loss {loss}, kappa {args.kappa}\n")
-    selection, path = choose(data, stop, {"loss": loss, "kappa": kappa, "t_ratio": args.t_ratio})
+    options = {"loss": loss, "kappa": kappa, "t_ratio": args.t_ratio, "average": average}
+    selection, path = choose(data, stop, options)
     print_path(path)
     t = selection.t if selection is not None else float(stop)
     print(f"\n{selection.summary(model=False) if selection is not None else f't = {t:g}, as asked for'}")
@@ -97,11 +107,14 @@ def _stop_rule(text: str) -> str | float:
     return t
 
 
-def _kappa(text: str) -> str | float:
+def _kappa(text: str) -> str | float | list[float]:
+    if text == "cv":
+        return text
     try:
-        return text if text == "cv" else float(text)
+        numbers = [float(part) for part in text.split(",")]
     except ValueError:
-        raise ValueError(f"--kappa must be a number or cv, found {text!r}.") from None
+        raise ValueError(f"--kappa must be a number, a list such as 1,3,10, or cv, found {text!r}.") from None
+    return numbers if len(numbers) > 1 else numbers[0]
 
 
 def _guess_loss(y: Array) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import importlib.util
+import os
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -11,9 +13,21 @@ import numpy as np
 
 from bregpath.path import Path, percent
 
-__all__ = ["print_model", "print_path", "save_figure", "size"]
+__all__ = ["check_files", "print_model", "print_path", "save_figure", "size"]
 
 MAX_ROWS = 12
+
+
+def check_files(out: str | None, plot: str | None) -> None:
+    """Refuse files that could not be written, before anything is computed."""
+    for file in filter(None, (out, plot)):
+        if not os.path.isdir(os.path.dirname(os.path.abspath(file))):
+            raise FileNotFoundError(errno.ENOENT, "No such file or directory", file)
+    if plot is not None:
+        known = sorted(_new_figure().canvas.get_supported_filetypes())
+        if os.path.splitext(plot)[1][1:].lower() not in known:
+            endings = ", ".join(known)
+            raise ValueError(f"--plot must name a figure, such as path.png, found {plot!r}; endings may be {endings}.")
 
 
 def size(path: Path, t: float) -> str:
@@ -72,11 +86,15 @@ def _print_table(header: list[str], rows: list[list[str]], left: set[int]) -> No
 
 def save_figure(draw: Callable[[Any], Any], file: str) -> None:
     """Draw into a file, without a window and without pyplot."""
+    figure = _new_figure()
+    draw(figure.subplots())
+    figure.savefig(file, dpi=150)
+    print(f"Figure saved in {file}.")
+
+
+def _new_figure() -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError:
         raise ImportError("Figures need matplotlib: pip install bregpath[plot]") from None
-    figure = Figure(figsize=(7.5, 4.8), layout="constrained")
-    draw(figure.subplots())
-    figure.savefig(file, dpi=150)
-    print(f"Figure saved in {file}.")
+    return Figure(figsize=(7.5, 4.8), layout="constrained")

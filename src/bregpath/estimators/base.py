@@ -47,7 +47,7 @@ class AbstractBregmanEstimator(BaseEstimator):
     cv : int, splitter or iterable, default 5
         Folds, as in `cross_validate`. A number larger than the data allow (rows; rows of the smallest class
         for a classifier) is lowered with a warning. Where not even two folds of two rows (two of each class)
-        are possible, BIC chooses, with a warning.
+        are possible, BIC chooses, on the path of the largest kappa if there are several, with a warning.
     kappa : float, "cv" or list of float, default 10
         As in `trace_path`; several are chosen from by cross-validation, as in `cross_validate`.
     penalty, groups, penalty_factor, lower, upper, flow, step, tol, t_ratio, n_times, fit_intercept, standardize, saturation, screening, structure, nu
@@ -240,8 +240,9 @@ class AbstractBregmanEstimator(BaseEstimator):
             cv = self._possible_folds(y[weights > 0], int(cv))
             rule = "bic" if cv is None else rule
         if rule in CRITERIA:
-            if several := check_kappas(options["kappa"]):
-                options = options | {"kappa": several[-1]}  # too few rows for folds: the sparsest
+            if several := check_kappas(options["kappa"]):  # too few rows for folds: the sparsest
+                average = check_average(self.average, all_knobs=False)
+                options = options | {"kappa": several[-1], "average": average}
             return information_criterion(trace_path(X, y, **options), str(rule), n, self.gamma)
         folds = {"cv": cv, "cv_groups": cv_groups, "seed": self.random_state, "n_jobs": self.n_jobs}
         selection = cross_validate(X, y, scoring=self.scoring, **folds, **options)

@@ -30,7 +30,7 @@ class BregmanClassifier(ClassifierMixin, AbstractBregmanEstimator):
         "auto" is logistic for two classes and multinomial for more.
     stop, cv, penalty, groups, penalty_factor, lower, upper, kappa, flow, step, tol, t_ratio, n_times
         See `AbstractBregmanEstimator`. ``penalty="group"`` takes a column for all classes or for none.
-    fit_intercept, standardize, saturation, screening, structure, nu, scoring, gamma, n_jobs, random_state
+    fit_intercept, standardize, saturation, screening, structure, nu, average, scoring, gamma, n_jobs, random_state
         See `AbstractBregmanEstimator`.
 
     Attributes
@@ -40,7 +40,7 @@ class BregmanClassifier(ClassifierMixin, AbstractBregmanEstimator):
     coef_ : ndarray of shape (1, p) for two classes, else (q, p)
         For two classes the coefficients of the log-odds of the second, whatever the loss.
     intercept_ : ndarray of shape (1,) or (q,)
-    t_, path_, selection_, n_iter_, n_features_in_, feature_names_in_
+    t_, kappa_, path_, selection_, n_iter_, n_features_in_, feature_names_in_
         See `AbstractBregmanEstimator`.
 
     Examples

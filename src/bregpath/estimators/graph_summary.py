@@ -22,9 +22,10 @@ def _head(graph: Any) -> list[str]:
     pairs, found = p * (p - 1) // 2, weights[j, k][graph.path_.layout.has_sign[j, k]]
     signs = f", {np.sum(found > 0)} positive and {np.sum(found < 0)} negative" if np.any(found < 0) else ""
     rule = f"the time given by `stop`={graph.stop}" if graph.selection_ is None else graph.selection_.rule
+    kappa = f", kappa = {graph.kappa_:g}" if graph.selection_ is not None and graph.selection_.surface else ""
     return [
         f"{type(graph).__name__}: {p} nodes, {len(j)} of {pairs} edges ({len(j) / pairs:.1%}){signs}",
-        f"Chosen by {rule}, t = {graph.t_:.4g}",
+        f"Chosen by {rule}{kappa}, t = {graph.t_:.4g}",
     ]
 
 
@@ -37,9 +38,10 @@ def _strongest(graph: Any, n_edges: int) -> list[str]:
     order = np.argsort(-np.abs(weights[j, k]), kind="stable")[:n_edges]
     j, k = j[order], k[order]
     labels = [f"{names[a]} - {names[b]}" for a, b in zip(j, k, strict=True)]
-    width = max(map(len, labels), default=0)
+    title = "Strongest edges"
+    width = max(map(len, [title, *labels]))
     share = np.full(weights.shape, np.nan) if stability is None else _shares(stability, len(weights))
-    lines = [f"{'Strongest edges':{width}}{'weight':>10}{'' if stability is None else '  on halves'}"]
+    lines = [f"{title:{width}}{'weight':>10}{'' if stability is None else '  on halves'}"]
     for label, a, b in zip(labels, j, k, strict=True):
         weight = f"{weights[a, b]:>+10.3f}" if has_sign[a, b] else f"{weights[a, b]:>10.3f}"
         lines.append(f"{label:{width}}{weight}{'' if stability is None else f'{share[a, b]:>11.0%}'}")

@@ -29,14 +29,14 @@ class BregmanRegressor(RegressorMixin, AbstractBregmanEstimator):
         The loss; "auto" is gaussian. `predict` returns the mean response, so rates for "poisson".
     stop, cv, penalty, groups, penalty_factor, lower, upper, kappa, flow, step, tol, t_ratio, n_times
         See `AbstractBregmanEstimator`.
-    fit_intercept, standardize, saturation, screening, structure, nu, scoring, gamma, n_jobs, random_state
+    fit_intercept, standardize, saturation, screening, structure, nu, average, scoring, gamma, n_jobs, random_state
         See `AbstractBregmanEstimator`.
 
     Attributes
     ----------
     coef_ : ndarray of shape (p,)
     intercept_ : float
-    t_, path_, selection_, n_iter_, n_features_in_, feature_names_in_
+    t_, kappa_, path_, selection_, n_iter_, n_features_in_, feature_names_in_
         See `AbstractBregmanEstimator`.
 
     Examples

@@ -53,9 +53,9 @@ class LogisticLoss(AbstractLoss):
     def encode(self, y: Array, w: Array) -> Array:
         self.classes, codes = encode_labels(y, w)
         if len(self.classes) != 2:
+            some = ", ".join(map(repr, self.classes[:5].tolist())) + ", ..." * (len(self.classes) > 5)
             raise ValueError(
-                f'`y` has {len(self.classes)} classes {self.classes[:5].tolist()}; loss="logistic" takes two, '
-                'use loss="multinomial".'
+                f'`y` has {len(self.classes)} classes ({some}); loss="logistic" takes two, use loss="multinomial".'
             )
         return 2.0 * codes - 1.0
 

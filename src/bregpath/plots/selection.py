@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from bregpath.plots import style
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from bregpath.selection.result import Selection
+    from bregpath.selection.result import KappaCurve, Selection
 
 __all__ = ["plot_selection"]
 
@@ -61,20 +61,26 @@ def plot_selection(
     ax = style.new_axes(ax)
     times, mean = np.asarray(selection.times), np.asarray(selection.mean, dtype=float)
     shown = np.where(np.isfinite(mean), mean, np.nan)
+    dashes, label, span = "-", "held-out rows", times
     if selection.surface:
+        chosen = next(one for one in selection.curves_of_kappas() if one.is_chosen)
+        color, dashes, span = _kappa_colors(selection)[chosen.kappa], _dashes(chosen), _all_times(selection)
+        label = label if train else "_"  # one of the kappas, which have names
         _draw_kappas(ax, selection)
-        color = _kappa_colors(selection)[selection.kappa]
-    style.log_time_axis(ax, times)
+    style.log_time_axis(ax, span)
     if selection.se is not None:
         se = np.where(np.isfinite(mean), selection.se, np.nan)
         ax.errorbar(times, shown, se, fmt="none", ecolor=style.FAINT, elinewidth=0.9, capsize=1.6, zorder=2)
         best = int(np.argmin(np.abs(times - selection.t_min)))
         limit = mean[best] - se[best] if selection.larger_is_better else mean[best] + se[best]
         ax.axhline(limit, color=style.INK, linewidth=0.7, linestyle=(0, (1, 2)), zorder=1.5)
-    ax.plot(times, shown, color=color, linewidth=1.4, marker="o", markersize=2.8, zorder=3, label="held-out rows")
+    ax.plot(times, shown, dashes, color=color, linewidth=1.4, marker="o", markersize=2.8, zorder=3, label=label)
     if train:
         ax.plot(times, selection.train_mean, color=style.COLORS[1], linewidth=1.2, zorder=2.5, label="training rows")
-        ax.legend(frameon=False, fontsize=style.LABEL_SIZE, labelcolor=style.INK, loc="lower left")
+    if train or selection.surface:
+        beside: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
+        place = beside if selection.surface else {"loc": "lower left"}
+        ax.legend(frameon=False, fontsize=style.LABEL_SIZE, labelcolor=style.INK, **place)
     if selection.surface:
         _frame_kappas(ax, selection)
     elif times[-1] > times[0]:
@@ -98,37 +104,52 @@ def _kappa_colors(selection: Selection) -> dict[float | None, str]:
     return {kappa: to_hex(colormaps["viridis"](x)) for kappa, x in zip(selection.surface, shades, strict=True)}
 
 
-def _draw_kappas(ax: Axes, selection: Selection) -> None:
-    """A curve a kappa, and its best point; rings around the best of all and the sparse choice.
+def _dashes(one: KappaCurve) -> str:
+    """Where curves are those of means over time, those of chosen paths themselves are dashed."""
+    return "--" if one.is_plain else "-"
 
-    Where curves are those of means over time, those of chosen paths themselves are dashed.
-    """
-    colors = _kappa_colors(selection)
-    for kappa, curve, names, is_plain in selection.curves_of_kappas():
+
+def _draw_kappas(ax: Axes, selection: Selection) -> None:
+    """A curve a kappa, and its best point; rings around the best of all and the sparse choice."""
+    colors, curves = _kappa_colors(selection), selection.curves_of_kappas()
+    named = sorted((one for one in curves if one.names), key=lambda one: one.curve.t_min)
+    for one in curves:
+        curve, color = one.curve, colors[one.kappa]
         mean = np.where(np.isfinite(curve.mean), curve.mean, np.nan)
-        label, dashes = f"κ = {kappa:g}" + ", path itself" * is_plain, "--" if is_plain else "-"
-        ax.plot(curve.times, mean, dashes, color=colors[kappa], linewidth=1.1, zorder=2.5, label=label)
+        label = f"κ = {one.kappa:g}" + ", path itself" * one.is_plain
+        ax.plot(curve.times, mean, _dashes(one), color=color, linewidth=1.1, zorder=2.5, label=label)
         best = (curve.t_min, mean[curve.best])
-        ax.plot(*best, "o", color=colors[kappa], markersize=4.5, zorder=3.5)
-        if names:
-            ax.plot(*best, "o", markerfacecolor="none", markeredgecolor=style.INK, markersize=10, zorder=3.6)
-            ax.annotate(names[0], best, (0, -8), textcoords="offset points", ha="center", va="top",
-                        fontsize=style.LABEL_SIZE, color=style.INK)  # fmt: skip
-    ax.legend(
-        frameon=False, fontsize=style.LABEL_SIZE, labelcolor=style.INK, loc="center left", bbox_to_anchor=(1.0, 0.5)
-    )
+        ax.plot(*best, "o", color=color, markersize=4.5, zorder=3.5)
+        if not one.names:
+            continue
+        ax.plot(*best, "o", markerfacecolor="none", markeredgecolor=style.INK, markersize=10, zorder=3.6)
+        # Outside the valley (or hill), and two names away from each other.
+        away = "center" if len(named) == 1 else "right" if one is named[0] else "left"
+        shift, at = (8, "bottom") if curve.larger_is_better else (-8, "top")
+        ax.annotate(
+            ", ".join(one.names), best, (0, shift), textcoords="offset points", ha=away, va=at,
+            fontsize=style.LABEL_SIZE, color=style.INK, zorder=4,
+        )  # fmt: skip
+
+
+def _all_times(selection: Selection) -> Array:
+    """Of all kappas."""
+    return np.unique(np.concatenate([one.curve.times for one in selection.curves_of_kappas()]))
 
 
 def _frame_kappas(ax: Axes, selection: Selection) -> None:
-    """All times of all kappas, and scores from the best halfway to that of the null model."""
-    curves = [measured[selection.measure] for measured in selection.mean_surface.values()]
-    first, last = min(curve.times[0] for curve in curves), max(curve.times[-1] for curve in curves)
-    ax.set_xlim(first * 0.9, last * 1.1)
+    """All times of all kappas, and scores from the best halfway to that of the null model.
+
+    Where nothing is better than the null model, what is to be seen is how far the errors reach.
+    """
+    curves, times = [one.curve for one in selection.curves_of_kappas()], _all_times(selection)
+    ax.set_xlim(times[0] * 0.9, times[-1] * 1.1)
     sign = -1.0 if selection.larger_is_better else 1.0
-    levels = np.concatenate([sign * curve.mean for curve in curves])
+    levels = sign * np.concatenate([curve.mean for curve in curves])
     low, null = float(np.min(levels[np.isfinite(levels)])), float(max(sign * curve.mean[0] for curve in curves))
-    if np.isfinite(null) and null > low:
-        span = 0.5 * (null - low)
+    error = float(max(curve.se[curve.best] for curve in curves))
+    span = max(0.5 * (null - low), 1.5 * error if np.isfinite(error) else 0.0)
+    if np.isfinite(span) and span > 0:
         ax.set_ylim(*sorted((sign * (low - 0.2 * span), sign * (low + span))))
 
 

@@ -201,7 +201,7 @@ def _validate_several(
             one = study.with_kappa(kappa).with_options(t_ratio=ratio, progress=False)
             whole = one.track(everything)
             clock = one.options.times(t0)
-            if one.options.stop is not None:  # a rule acts on the path of all rows, which tells when it has ended
+            if one.options.stop is not None or one.options.t is not None:  # it tells when it has ended, as above
                 integrate([whole], [float(clock[-1])], each=each)
                 clock = whole.reached(clock)
             parts = _fold_tracks(one, scorers, folds, clock, sources, has_plain=one.options.average is not None)
@@ -273,12 +273,15 @@ def _fold_tracks(
 
 def _warn_if_constant(selection: Selection) -> None:
     """Say so when the score does not tell the times apart, unless there is only the null model to score."""
-    path = selection.path
-    if len(selection.times) < 2 or path is None or path.result is Result.AT_REST or np.ptp(selection.mean) > 0:
+    path, scores = selection.path, selection.mean[np.isfinite(selection.mean)]
+    if len(selection.times) < 2 or path is None or path.result is Result.AT_REST or np.ptp(scores) > 0:
         return
+    remedy = 'use a measure that sees more, such as "deviance"'
+    if selection.measure == "deviance":
+        remedy = "models of folds do not change within these times; ask for later ones, or a smaller `kappa`"
     warnings.warn(
-        f"`scoring`: {selection.measure!r} is {selection.mean[0]:.4g} at every time, so it chooses nothing and the "
-        'null model is taken; use a measure that sees more, such as "deviance".',
+        f"`scoring`: {selection.measure!r} is {scores[0]:.4g} at every time, so it chooses nothing and the null model "
+        f"is taken; {remedy}.",
         UserWarning,
         stacklevel=3,
     )

@@ -41,6 +41,7 @@ class KappaCurve(NamedTuple):
     curve: ScoreCurve
     names: tuple[str, ...]  # "min", "sparse", both or none
     is_plain: bool  # of a path itself, where others are of means over time
+    is_chosen: bool  # whether the chosen model is on it
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -154,10 +155,10 @@ class Selection:
         low, sparse = self._kappas[measure]
         of_kappa = self._plain_of_kappa if is_sparse or measure in self._plain_best else self._of_kappa
         one = of_kappa[sparse if is_sparse else low]
-        curve, several = one.scores[measure], len(self.surface)
+        curve, of_several = one.scores[measure], f"of {len(self.surface)} kappa{'s' * (len(self.surface) > 1)}"
         shared = ("surface", "mean_surface", "given_up", "_kappas", "_plain_best", "_of_kappa", "_plain_of_kappa")
         return replace(
-            one, rule=f"{one.rule} of {several} kappas", t=curve.t_min, kappa_min=low, kappa_sparse=sparse,
+            one, rule=f"{one.rule} {of_several}", t=curve.t_min, kappa_min=low, kappa_sparse=sparse,
             **{name: getattr(self, name) for name in shared}, **vars(curve),
         )  # fmt: skip
 
@@ -193,7 +194,8 @@ class Selection:
             raise ValueError(
                 f"There is no standard error for the rule {self.rule!r}; use `t_min`, or cross_validate()."
             )
-        return replace(self, t=self.t_1se, rule=f"{self.rule}, one-standard-error rule")
+        words = ", one-standard-error rule"
+        return replace(self, t=self.t_1se, rule=f"{self.rule.removesuffix(words)}{words}")
 
     def by(self, measure: str) -> Selection:
         """The same cross-validation, the time chosen by another of its measures.
@@ -216,16 +218,16 @@ class Selection:
     def curves_of_kappas(self) -> list[KappaCurve]:
         """The curve of every kappa by the chosen measure; where it is of means, also that of a chosen path itself."""
         means = self.mean_surface is not self.surface
+        chosen = self.kappa, means and self.path.average is None
         names: dict[tuple[Any, bool], tuple[str, ...]] = {
             (self.kappa_min, means and self.measure in self._plain_best): ("min",)
         }
         names[self.kappa_sparse, means] = (*names.get((self.kappa_sparse, means), ()), "sparse")
-        out = [
-            KappaCurve(kappa, measured[self.measure], names.pop((kappa, False), ()), False)
-            for kappa, measured in self.mean_surface.items()
-        ]
-        for (kappa, _), found in names.items():
-            out.append(KappaCurve(kappa, self.surface[kappa][self.measure], found, True))
+        out = []
+        for key in [*((kappa, False) for kappa in self.surface), *(key for key in names if key[1])]:
+            kappa, is_plain = key
+            curve = (self.surface if is_plain else self.mean_surface)[kappa][self.measure]
+            out.append(KappaCurve(kappa, curve, names.get(key, ()), is_plain, key == chosen))
         return out
 
     # --- the chosen model --------------------------------------------------------------------------------------
@@ -272,7 +274,7 @@ class Selection:
         frame = table.to_frame()
         if self.fold_paths:
             folds = self.fold_coef()[:, table.columns] != 0
-            frame["share_of_folds"] = folds.reshape(*folds.shape[:2], -1).any(axis=2).mean(axis=0)
+            frame["share_of_folds"] = folds.any(axis=tuple(range(2, folds.ndim))).mean(axis=0)
         return frame
 
     # --- what the folds know ---------------------------------------------------------------------------------
@@ -340,12 +342,11 @@ class Selection:
     def _rows_of_kappas(self) -> list[str]:
         """The best point of every kappa, and of the paths themselves that are chosen."""
         lines = [f"{'':>13}{'kappa':>9}{'t':>11}{self.measure:>{_width(self.measure)}}{'se':>11}"]
-        for kappa, curve, names, is_plain in self.curves_of_kappas():
-            i, means = curve.best, self.mean_surface is not self.surface
-            chosen = kappa == self.kappa and (not means or is_plain == (self.path.average is None))
+        for kappa, curve, names, is_plain, is_chosen in self.curves_of_kappas():
+            i = curve.best
             score = f"{curve.mean[i] + 0.0:>{_width(self.measure)}.4g}{curve.se[i]:>11.4g}"
             score += "  given up" if kappa in self.given_up and not is_plain else "  path itself" if is_plain else ""
-            lines.append(f"{'*' * chosen + ', '.join(names):>13}{kappa:>9g}{curve.t_min:>11.4g}{score}")
+            lines.append(f"{'*' * is_chosen + ', '.join(names):>13}{kappa:>9g}{curve.t_min:>11.4g}{score}")
         return lines
 
     def __repr__(self) -> str:
