@@ -38,7 +38,7 @@ class Problem:
     kappa: float
     fit_intercept: bool
     known_scan: Scan | None = None  # of the store with these weights, where it has been done
-    moments: Any = None  # room for what squared loss knows of the columns, at any kappa: `flow.moments.Moments`
+    moments: Any = None  # room for all columns or their Gram matrix, whatever kappa is: `flow.moments.Moments`
 
     @cached_property
     def scan(self) -> Scan:

@@ -12,7 +12,7 @@ import bregpath
 from bregpath import study
 from bregpath.selection import cross_validation
 from bregpath.selection.cross_validation import cross_validate
-from bregpath.selection.curves import aggregate, clear_turn, paired_turn
+from bregpath.selection.curves import aggregate, clear_turn, not_best, paired_turn
 from tests.helpers import SIMULATORS
 
 
@@ -49,6 +49,13 @@ def test_turn_with_scores_that_are_not_finite():
     assert clear_turn(curve, se, 3) == (6, 3)
     assert clear_turn(curve[:4], se[:4], 1) == (None, 0)
     assert clear_turn(curve[:2], se[:2], 1) == (None, 0)
+
+
+def test_a_curve_that_is_past_its_best():
+    curve = np.array([9.0, 5.0, 6.0, 4.0, 3.0, 3.0, 2.0])
+    assert [not_best(curve, start) for start in (0, 2, 3, 6)] == [2, 2, 5, None]
+    assert not_best(-curve, 3, larger_is_better=True) == 5
+    assert not_best(np.array([3.0, np.nan, np.inf]), 1) == 1
 
 
 def test_paired_turn_tells_small_rises():

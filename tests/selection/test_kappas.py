@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import bregpath
 from bregpath.selection import kappas as module
 from bregpath.selection.cross_validation import cross_validate
-from bregpath.selection.kappas import KAPPAS, check_kappas, choose_kappas
+from bregpath.selection.kappas import KAPPAS, Race, check_kappas, choose_kappas
 from bregpath.selection.result import ScoreCurve
 from tests.graphs.cases import data_of, graph_of
 from tests.helpers import SIMULATORS
@@ -208,6 +209,33 @@ def test_who_is_left_behind_is_given_up_and_said():
     assert_allclose(short.mean, long.mean[: len(short.times)], rtol=1e-8)
     for kappa in some.given_up:
         assert "given up" in repr(some) and len(some.surface[kappa]["deviance"].times) < 60
+
+
+def _race_of(curves):
+    """A race of several kappas with scores (folds, times) that are given, all of them looked at."""
+    entered = []
+    for kappa, scores in curves.items():
+        fold = [SimpleNamespace(scores=row[None], scorers=[SimpleNamespace(larger_is_better=False)]) for row in scores]
+        part = SimpleNamespace(folds=fold, scores=lambda k, scores=scores: scores, done=scores.shape[1])
+        part.study, part.weights = SimpleNamespace(kappa=kappa), np.ones(len(scores))
+        entered.append(part)
+    return Race(entered, lambda t: None)
+
+
+def test_a_smaller_kappa_is_given_up_for_a_small_difference_a_larger_one_for_a_standard_error():
+    """Folds differ by far more than the kappas do within each of them; the larger may be the sparse choice."""
+    still = np.arange(5.0)[:, None] * 5 + np.r_[9.0, np.ones(40)]
+    behind, far_behind = still + 0.3, still + 5.0
+    for kappas, curves, hopeless in (
+        ((1.0, 10.0), (behind, still), [True, False]),
+        ((1.0, 10.0), (still, behind), [False, False]),
+        ((1.0, 10.0), (still, far_behind), [False, True]),
+    ):
+        race = _race_of(dict(zip(kappas, curves, strict=True)))
+        assert [race._is_hopeless(one) for one in race.curves] == hopeless
+    gaining = behind - np.r_[np.zeros(30), np.linspace(0, 0.2, 11)]  # two more stretches of the kind bring it back
+    race = _race_of({1.0: gaining, 10.0: still})
+    assert not race._is_hopeless(race.curves[0])
 
 
 def test_early_end_finds_the_kappa_of_the_whole():

@@ -61,6 +61,24 @@ def test_a_path_that_is_clearly_better_than_all_means_is_the_best():
     assert "*min" in few.summary(model=False) and pickle.loads(pickle.dumps(few)).by("deviance").t == few.t
 
 
+def test_folds_end_where_paths_have_turned_and_means_no_longer_fall():
+    """Sooner than means turn clearly, at no model that is missed; over a range of data."""
+    shares, losses = [], []
+    for seed in range(6):
+        some = bregpath.datasets.make_logistic(150, 30, 4, seed=seed)
+        options = dict(loss="logistic", kappa="cv")
+        short, whole = (cross_validate(some.X, some.y, full=full, **options) for full in (False, True))
+        for kappa in KAPPAS:
+            curve, path = short.mean_surface[kappa]["deviance"], short.surface[kappa]["deviance"]
+            assert len(curve.times) == len(path.times)
+            if kappa not in short.given_up and len(curve.times) < len(whole.surface[kappa]["deviance"].times):
+                assert curve.mean[-1] > curve.mean.min() and path.mean[-1] > path.mean.min()
+            shares.append(len(curve.times) / len(whole.surface[kappa]["deviance"].times))
+        losses.append((short.mean.min() - whole.mean.min()) / whole.se[np.argmin(whole.mean)])
+    assert np.mean(shares) < 0.75
+    assert max(losses) < 0.2
+
+
 @pytest.mark.parametrize("loss", ["gaussian", "logistic"])
 def test_means_of_several_kappas_are_those_of_each(loss):
     data = SIMULATORS[loss](80, 25, 3, seed=3)

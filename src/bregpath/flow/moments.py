@@ -1,4 +1,4 @@
-"""Who shares the Gram matrix of all columns: problems of the same rows, and those that leave out a few of them."""
+"""Who shares all columns, or their Gram matrix: problems of the same rows, and those that leave out a few of them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from bregpath._typing import Array, IntArray
 from bregpath.flow.gram import GramBlock, GramOnDemand, centred_columns
 from bregpath.problem import Problem
+from bregpath.stores import AbstractBlock
 
 __all__ = ["Moments", "Rest"]
 
@@ -18,7 +19,7 @@ MIN_LEFT = 0.03  # of the deviation of a column, below which a difference of mom
 
 
 class Moments:
-    """Room for the Gram matrix of all columns, which is made once for problems that differ in kappa only.
+    """Room for the Gram matrix of all columns, or for these, made once for problems that differ in kappa only.
 
     Where most rows of another problem are left, it is made from the matrix of that one, ``whole``; ``units`` are those
     of the columns there over those here.
@@ -27,6 +28,7 @@ class Moments:
     def __init__(self, whole: GramBlock | None = None, units: Array | float = 1.0) -> None:
         self._whole, self._units = whole, units
         self._made: dict[bool, GramBlock] = {}
+        self._columns: AbstractBlock | None = None
         self._lock = Lock()
 
     @property
@@ -42,6 +44,13 @@ class Moments:
                 # It must not refer to this room again, else data would not be forgotten as soon as nobody needs them.
                 self._made[on_demand] = self._make(replace(problem, moments=None), on_demand)
         return self._made[on_demand]
+
+    def columns(self, problem: Problem) -> AbstractBlock:
+        """All columns, where it is they that work and not their matrix."""
+        with self._lock:
+            if self._columns is None:
+                self._columns = problem.store.fetch(np.arange(problem.store.shape[1]))
+        return self._columns
 
     def _make(self, problem: Problem, on_demand: bool) -> GramBlock:
         whole = self._whole

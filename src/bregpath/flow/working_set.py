@@ -36,10 +36,11 @@ class WorkingSet:
         self.columns: IntArray = np.arange(p) if whole else start
         self.is_whole = len(self.columns) == p
         self.block: AbstractBlock
+        shared = problem.moments or Moments()
         if whole_gram:
-            self.block = (problem.moments or Moments()).of(problem, asks_for_rows)
+            self.block = shared.of(problem, asks_for_rows)
         else:
-            self.block = problem.store.fetch(self.columns)
+            self.block = shared.columns(problem) if whole else problem.store.fetch(self.columns)
             if can_gram and GramBlock.pays(problem, self.block):
                 self.block = GramBlock(problem, self.block)
         self.penalty: AbstractPenalty = problem.penalty if self.is_whole else problem.penalty.take(self.columns)

@@ -29,7 +29,7 @@ __all__ = ["cross_validate", "validate"]
 
 FIRST = 0.5  # share of the times that is traced before the curve is looked at
 STRETCH = 0.12  # share of the times between two looks, which cost more than a few small steps too many
-FIRST_OF_SEVERAL, STRETCH_OF_SEVERAL = 0.25, 0.2  # the same where kappas compete, and looks are many
+FIRST_OF_SEVERAL, STRETCH_OF_SEVERAL = 0.4, 0.1  # the same where kappas compete, and looks are many
 USUAL_RATIO = 100.0  # the window of which these are shares
 LARGE = 2**23  # bytes a step from which on looking costs nothing in comparison, ...
 FIRST_OF_LARGE = 0.25  # ... so that it is done sooner, and as often as it can tell something
@@ -63,8 +63,10 @@ def cross_validate(
     worse than the best one before them by more than the standard errors of both, :math:`s(t) + s(t_{best})` (for the
     deviance, whose curve is smooth, by more than the larger of the two). Up to there the result is that of the
     whole window. Several kappas advance together. Of them a time is worse if it is so by more than 1.5 standard errors
-    of the difference within folds, and a kappa is given up when its best score is worse than that of another one by
-    more than a standard error, and by more than twice of what it has gained lately.
+    of the difference within folds; where paths are read as means, it is the path itself that must have turned, and its
+    mean must fall no longer. A kappa is given up when its best score is worse than that of another one by more than a
+    standard error of the difference within folds, and by more than twice of what it has gained lately; one that is
+    larger than the other might be the sparse choice, and must be worse by more than a standard error of the score too.
 
     Parameters
     ----------
