@@ -99,15 +99,18 @@ class LineOfDual(AbstractReading):
         return self.penalty.take(columns).active(z)
 
     def between(self, chunk: Chunk, columns: IntArray, times: Array) -> tuple[Array, Array]:
-        both = chunk.row_of(times) + ENDS
-        begin, end = chunk.t[both]
-        h, penalty = end - begin, self.penalty.take(columns)
-        ends, slopes = chunk.z.take(both, axis=0), chunk.slope.take(both, axis=0)
-        theta, reach = (times - begin) / h, h * self._trust(chunk, both, penalty, ends, slopes)
+        row, penalty = chunk.row_of(times), self.penalty.take(columns)
+        # What belongs to a step is computed once for all times inside of it that follow each other.
+        first = np.diff(row, prepend=-1) != 0
+        step, both = np.cumsum(first) - 1, row[first] + ENDS
+        (begin, end), ends, slopes = chunk.t[both], chunk.z.take(both, axis=0), chunk.slope.take(both, axis=0)
+        h = end - begin
+        theta, reach = (times - begin[step]) / h[step], (h * self._trust(chunk, both, penalty, ends, slopes))[step]
+        # What is zero at both ends stays so: a column enters by a knot, and where none is recorded there is no curve.
+        moves = np.any(penalty.active(ends), axis=0)[step]
+        both, ends, slopes = both[:, step], ends.take(step, axis=1), slopes.take(step, axis=1)
         alpha = self._curve(chunk.alpha[both], chunk.alpha_slope[both], reach[:, None], theta[:, None])
         z = self._curve(ends, slopes, reach[:, None, None], theta[:, None, None])
-        # What is zero at both ends stays so: a column enters by a knot, and where none is recorded there is no curve.
-        moves = np.any(penalty.active(ends), axis=0)
         return alpha, np.where(moves[..., None], penalty.primal(z, self.kappa), 0.0)
 
     def _curve(self, ends: Array, slopes: Array, h: Array, theta: Array) -> Array:
