@@ -205,6 +205,25 @@ def test_separable_data(ratio):
     assert_allclose(some.out_of_fold[:k], whole.out_of_fold[:k], rtol=1e-8)
 
 
+@pytest.mark.parametrize("options", [{}, {"kappa": "cv"}], ids=str)
+def test_a_path_that_explains_its_rows_before_the_folds_do_is_told(options):
+    """Hardly any noise: the end of the path comes right after its last entry, which some folds have not seen."""
+    told = 0
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(50, 10))
+        y = X[:, :3] @ [3.0, 2.0, 1.0] + 0.003 * rng.normal(size=50)
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            short = cross_validate(X, y, **options)
+            longer = cross_validate(X, y, saturation=None, **options)
+        is_far = bool(short.mean.min() > 0.01 * y.var())
+        assert ["go on with `saturation=None`" in str(one.message) for one in found] == [True] * is_far
+        assert longer.mean.min() < 1e-4 * y.var()
+        told += is_far
+    assert told
+
+
 # --- together = one by one -----------------------------------------------------------------------------------
 
 

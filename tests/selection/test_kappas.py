@@ -64,6 +64,7 @@ def test_graphs_of_several_kappas_are_those_of_each(case):
     assert together.stability(n_replicates=4, n_variables=2).path.kappa == best  # what is drawn again is the chosen one
 
 
+@pytest.mark.filterwarnings("ignore:The path on all rows ends")
 @pytest.mark.parametrize("times", [[1.0, 2.0, 3.0], [0.5, 40.0], [40.0]], ids=str)
 def test_own_times_beyond_the_end_of_a_path(times):
     X = np.random.default_rng(0).normal(size=(40, 5))

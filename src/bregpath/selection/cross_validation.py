@@ -37,6 +37,7 @@ SMALL, STRETCH_OF_SMALL = 2**16, 0.25  # bytes of a Gram matrix up to which step
 SMALL_ROWS = 2**18  # ... and of the data
 SMALL_OF_SEVERAL = 0.6, 0.4  # shares of the times, where kappas compete and steps cost nothing
 FEW_TIMES = 20  # that few times are traced on all rows at once
+FAR = 10.0  # times as much left to explain on held-out rows as on all: too much for a path that ends by itself
 
 
 def cross_validate(
@@ -105,8 +106,9 @@ def cross_validate(
     Warns
     -----
     UserWarning
-        When the curve still falls clearly at the end of the path: ask for a larger ``t_ratio``. When the score
-        is the same at all times, so that it chooses nothing.
+        When the curve still falls clearly at the end of the path: ask for a larger ``t_ratio``. When the path on all
+        rows ends because it explains them (``saturation``), long before the folds explain theirs. When the score is the
+        same at all times, so that it chooses nothing.
 
     Examples
     --------
@@ -132,6 +134,7 @@ def cross_validate(
     )  # fmt: skip
     _warn_if_constant(selection)
     _warn_if_short(selection, study.options.t is not None)
+    _warn_if_saturated(selection, study.options.saturation)
     return selection
 
 
@@ -302,6 +305,26 @@ def _warn_if_short(selection: Selection, own_times: bool) -> None:
     remedy = "later times in `t`" if own_times else "a larger `t_ratio`"
     warnings.warn(
         f"The best time is the last one, t={end:.4g}, and the curve has not levelled off; ask for {remedy}.",
+        UserWarning,
+        stacklevel=3,
+    )
+
+
+def _warn_if_saturated(selection: Selection, saturation: float | None) -> None:
+    """Say so when the path on all rows ends because it explains them, and the folds are far from that.
+
+    A variable that all rows have just found may be missing from most folds, and so from every time that can be chosen.
+    """
+    path, mean = selection.path, selection.mean
+    if saturation is None or path is None or path.result is not Result.SATURATED or selection.measure != "deviance":
+        return
+    best = float(np.nanmin(mean))
+    left, has_turned = best / path.null_deviance, selection.se is not None and mean[-1] - best > 0.1 * selection.se[-1]
+    if left <= FAR * (1 - saturation) or has_turned:
+        return
+    warnings.warn(
+        f"The path on all rows ends at t={path.t[-1]:.4g}, where it explains {100 * saturation:g} % of the deviance; "
+        f"folds explain {100 * (1 - left):.1f} % of that of held-out rows by then; go on with `saturation=None`.",
         UserWarning,
         stacklevel=3,
     )
