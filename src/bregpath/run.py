@@ -161,6 +161,22 @@ class Track(AbstractTrack):
             raise _no_start(flow, self.t0 / self.unit)
 
     @property
+    def can_go_on(self) -> bool:
+        """Whether it has ended because all is explained, but is on its way to a fit: separable classes have none."""
+        return self.record.result is Result.SATURATED and not self.problem.loss.is_classifier
+
+    def reach_past_saturation(self, until: float) -> None:
+        """Go on to a time that others ask for, which is its end then."""
+        if not self.can_go_on or self.record.end >= until * self.unit:
+            return
+        options, self.options = self.options, replace(self.options, saturation=None)
+        self.record = self.record._replace(result=None, end=np.inf)
+        self.reach(until)
+        self.options = options
+        if self.record.result is None:
+            self.record = self.record._replace(result=Result.SATURATED, end=until * self.unit)
+
+    @property
     def gram(self) -> GramBlock | None:
         """The Gram matrix that the path works on instead of the data, if it does."""
         return None if self.problem.moments is None else self.problem.moments.gram  # type: ignore[no-any-return]

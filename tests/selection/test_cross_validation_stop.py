@@ -206,22 +206,26 @@ def test_separable_data(ratio):
 
 
 @pytest.mark.parametrize("options", [{}, {"kappa": "cv"}], ids=str)
-def test_a_path_that_explains_its_rows_before_the_folds_do_is_told(options):
+def test_folds_go_on_where_all_rows_are_explained(options):
     """Hardly any noise: the end of the path comes right after its last entry, which some folds have not seen."""
-    told = 0
     for seed in range(6):
         rng = np.random.default_rng(seed)
-        X = rng.normal(size=(50, 10))
-        y = X[:, :3] @ [3.0, 2.0, 1.0] + 0.003 * rng.normal(size=50)
-        with warnings.catch_warnings(record=True) as found:
-            warnings.simplefilter("always")
-            short = cross_validate(X, y, **options)
-            longer = cross_validate(X, y, saturation=None, **options)
-        is_far = bool(short.mean.min() > 0.01 * y.var())
-        assert ["go on with `saturation=None`" in str(one.message) for one in found] == [True] * is_far
-        assert longer.mean.min() < 1e-4 * y.var()
-        told += is_far
-    assert told
+        X, truth = rng.normal(size=(50, 10)), np.array([3.0, 2.0, 1.0])
+        y = X[:, :3] @ truth + 0.003 * rng.normal(size=50)
+        selection = cross_validate(X, y, **options)
+        assert_allclose(selection.coef[:3], truth, atol=0.2)
+        assert selection.mean.min() < 0.01 * y.var()
+        assert selection.t <= selection.path.t[-1] == selection.times[-1]
+        longer = selection.path.extend(2 * selection.path.t[-1])  # explains what is left, and ends again
+        assert longer.deviance_ratio[-1] >= selection.path.deviance_ratio[-1] - 1e-9
+
+
+@pytest.mark.parametrize("n_times", [5, 20, 100])
+def test_few_times_of_data_with_hardly_any_noise(n_times):
+    X = np.random.default_rng(0).normal(size=(60, 8))
+    for kappa in (10.0, [1.0, 10.0], "cv"):
+        selection = cross_validate(X, X[:, 0] - 2 * X[:, 1], kappa=kappa, n_times=n_times)
+        assert set(np.flatnonzero(selection.coef)) >= {0, 1}
 
 
 # --- together = one by one -----------------------------------------------------------------------------------

@@ -37,7 +37,6 @@ SMALL, STRETCH_OF_SMALL = 2**16, 0.25  # bytes of a Gram matrix up to which step
 SMALL_ROWS = 2**18  # ... and of the data
 SMALL_OF_SEVERAL = 0.6, 0.4  # shares of the times, where kappas compete and steps cost nothing
 FEW_TIMES = 20  # that few times are traced on all rows at once
-FAR = 10.0  # times as much left to explain on held-out rows as on all: too much for a path that ends by itself
 
 
 def cross_validate(
@@ -106,9 +105,8 @@ def cross_validate(
     Warns
     -----
     UserWarning
-        When the curve still falls clearly at the end of the path: ask for a larger ``t_ratio``. When the path on all
-        rows ends because it explains them (``saturation``), long before the folds explain theirs. When the score is the
-        same at all times, so that it chooses nothing.
+        When the curve still falls clearly at the end of the path: ask for a larger ``t_ratio``. When the score
+        is the same at all times, so that it chooses nothing.
 
     Examples
     --------
@@ -134,7 +132,6 @@ def cross_validate(
     )  # fmt: skip
     _warn_if_constant(selection)
     _warn_if_short(selection, study.options.t is not None)
-    _warn_if_saturated(selection, study.options.saturation)
     return selection
 
 
@@ -180,13 +177,15 @@ def _validate_one(
         at_once = full or options.t is not None or options.stop is not None or len(clock) < FEW_TIMES
         first = len(clock) if at_once else looks.first
         integrate([whole], [float(clock[first - 1])], each=each)
-        clock = whole.reached(clock)
+        n_reached, clock = len(whole.reached(clock)), _clock_of(whole, clock)
         parts = _fold_tracks(study, scorers, folds, clock, study.sources(training, whole=whole))
-        curves = FoldCurves(study, whole, clock, parts, _looks(study, whole, clock, 1.0, (FIRST, STRETCH), patience))
+        looks = _looks(study, whole, clock, 1.0, (FIRST, STRETCH), patience)
+        curves = FoldCurves(study, whole, clock, parts, replace(looks, first=min(looks.first, n_reached)))
         with progress_bar(options.progress, float(clock[0]), float(clock[-1])) as report:
             race = Race([curves], report)
             tracks = [Entrant(whole, curves), *(Entrant(part, curves) for part in parts)]
             integrate(tracks, race.ticks(), race.is_over, each)
+        curves.follow(curve.t_min for curve in curves.measured(se_rule).values())
         return curves.select(min(first, len(clock)), se_rule)
 
 
@@ -206,14 +205,16 @@ def _validate_several(
             one = study.with_kappa(kappa).with_options(t_ratio=ratio, progress=False)
             whole = one.track(everything)
             clock = one.options.times(t0)
+            n_reached = len(clock)
             if one.options.stop is not None or one.options.t is not None:  # it tells when it has ended, as above
                 integrate([whole], [float(clock[-1])], each=each)
-                clock = whole.reached(clock)
+                n_reached, clock = len(whole.reached(clock)), _clock_of(whole, clock)
             parts = _fold_tracks(one, scorers, folds, clock, sources, has_plain=one.options.average is not None)
             is_small = one.step_bytes <= SMALL_ROWS if begun.gram is None else begun.gram.nbytes <= SMALL
             shares = SMALL_OF_SEVERAL if is_small else (FIRST_OF_SEVERAL, STRETCH_OF_SEVERAL)
             looks = _looks(one, begun, clock, window(1.0, kappa), shares, patience)
-            entered[kappa] = FoldCurves(one, whole, clock, parts, replace(looks, of_several=True))
+            looks = replace(looks, first=min(looks.first, n_reached), of_several=True)
+            entered[kappa] = FoldCurves(one, whole, clock, parts, looks)
         with progress_bar(study.options.progress, t0, window(study.options.t_ratio, kappas[0]) * t0) as report:
             race = Race(list(entered.values()), report)
             tracks = [Entrant(track, curves) for curves in race.curves for track in curves.folds]
@@ -239,7 +240,8 @@ def _choose(entered: dict[float, FoldCurves], averaged: bool, se_rule: str, each
             plain_best.add(measure)
         choices[measure] = choose_kappas(plain if measure in plain_best else means, weights, plain)
     chosen = {kappa: entered[kappa] for kappa in sorted({kappa for pair in choices.values() for kappa in pair})}
-    each(lambda curves: integrate([curves.whole], [float(curves.clock[curves.done - 1])]), chosen.values())
+    needed = ((curve.t_min for one in (mean_surface, surface) for curve in one[kappa].values()) for kappa in chosen)
+    each(lambda pair: pair[0].follow(pair[1]), zip(chosen.values(), needed, strict=True))
     selections = {kappa: curves.select(curves.done, se_rule) for kappa, curves in chosen.items()}
     sparse = selections
     if averaged:
@@ -250,6 +252,12 @@ def _choose(entered: dict[float, FoldCurves], averaged: bool, se_rule: str, each
         surface=surface, mean_surface=mean_surface, given_up=given_up, _kappas=choices,
         _plain_best=frozenset(plain_best), _of_kappa=selections, _plain_of_kappa=sparse,
     )  # fmt: skip
+
+
+def _clock_of(whole: Track, times: Array) -> Array:
+    """Times up to the end of a path; one that can go on has its end among them, and folds tell how far it should."""
+    reached = whole.reached(times)
+    return np.union1d(reached, times) if whole.can_go_on else reached
 
 
 def _looks(
@@ -305,26 +313,6 @@ def _warn_if_short(selection: Selection, own_times: bool) -> None:
     remedy = "later times in `t`" if own_times else "a larger `t_ratio`"
     warnings.warn(
         f"The best time is the last one, t={end:.4g}, and the curve has not levelled off; ask for {remedy}.",
-        UserWarning,
-        stacklevel=3,
-    )
-
-
-def _warn_if_saturated(selection: Selection, saturation: float | None) -> None:
-    """Say so when the path on all rows ends because it explains them, and the folds are far from that.
-
-    A variable that all rows have just found may be missing from most folds, and so from every time that can be chosen.
-    """
-    path, mean = selection.path, selection.mean
-    if saturation is None or path is None or path.result is not Result.SATURATED or selection.measure != "deviance":
-        return
-    best = float(np.nanmin(mean))
-    left, has_turned = best / path.null_deviance, selection.se is not None and mean[-1] - best > 0.1 * selection.se[-1]
-    if left <= FAR * (1 - saturation) or has_turned:
-        return
-    warnings.warn(
-        f"The path on all rows ends at t={path.t[-1]:.4g}, where it explains {100 * saturation:g} % of the deviance; "
-        f"folds explain {100 * (1 - left):.1f} % of that of held-out rows by then; go on with `saturation=None`.",
         UserWarning,
         stacklevel=3,
     )

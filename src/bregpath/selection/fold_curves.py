@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -153,9 +154,8 @@ class FoldCurves:
     def look(self) -> None:
         """See whether all curves have turned, or there is no more to come; else when to look again."""
         total, patience = len(self.clock), self.looks.patience
-        if self.looks.of_several:
-            ended = all(fold.track.record.result is not None for fold in self.folds)
-        else:
+        ended = all(fold.track.record.result is not None for fold in self.folds)
+        if not self.looks.of_several and not self.whole.can_go_on:
             ended = self.whole.record.end < self.clock[self.done - 1] * self.whole.unit
         if patience is None or ended or self.done == total:
             self.is_over = True
@@ -181,6 +181,14 @@ class FoldCurves:
         # A mean lags behind the path, and turns so slowly that nobody could wait for it to be clearly worse.
         return turn if turn is None else not_best(curve[0], turn, larger_is_better=larger), run
 
+    def follow(self, times: Iterable[float]) -> None:
+        """Trace the path on all rows as far as the folds; past its saturation, only to times that may be chosen.
+
+        Folds may have something left to explain where all rows have not: a variable that these have just taken in.
+        """
+        self.whole.reach(float(self.clock[self.done - 1]))
+        self.whole.reach_past_saturation(max(times))
+
     def select(self, traced: int, se_rule: str) -> Selection:
         """The result: the curves up to where they turned, or where the path of all rows ended by itself.
 
@@ -191,7 +199,7 @@ class FoldCurves:
         n_times = self.n_times
         ended = path.t[-1] < self.clock[n_times - 1]
         if ended:
-            n_times = int(np.searchsorted(self.clock, path.t[-1]))
+            n_times = int(np.searchsorted(self.clock, path.t[-1] * (1 + 1e-12), side="right"))
         scores = self.measured(se_rule, n_times)
         fold_paths = tuple(fold.end(self.clock[done - 1 : done]) for fold in folds)
         first = scores[folds[0].scorers[0].name]
