@@ -224,17 +224,19 @@ def _race_of(curves):
 
 def test_a_smaller_kappa_is_given_up_for_a_small_difference_a_larger_one_for_a_standard_error():
     """Folds differ by far more than the kappas do within each of them; the larger may be the sparse choice."""
-    still = np.arange(5.0)[:, None] * 5 + np.r_[9.0, np.ones(40)]
-    behind, far_behind = still + 0.3, still + 5.0
+    flat = np.arange(5.0)[:, None] * 5 + np.r_[9.0, np.ones(40)]
+    still, rising = flat + 0.3, np.r_[np.zeros(30), np.linspace(0, 0.1, 11)]
+    behind, far_behind = flat + 0.3 + rising, flat + 5.0 + 5 * rising
     for kappas, curves, hopeless in (
-        ((1.0, 10.0), (behind, still), [True, False]),
-        ((1.0, 10.0), (still, behind), [False, False]),
-        ((1.0, 10.0), (still, far_behind), [False, True]),
+        ((1.0, 10.0), (behind, flat), [True, False]),
+        ((1.0, 10.0), (flat, behind), [False, False]),
+        ((1.0, 10.0), (flat, far_behind), [False, True]),
+        ((1.0, 10.0), (still, flat), [False, False]),  # it may jump
     ):
         race = _race_of(dict(zip(kappas, curves, strict=True)))
         assert [race._is_hopeless(one) for one in race.curves] == hopeless
-    gaining = behind - np.r_[np.zeros(30), np.linspace(0, 0.2, 11)]  # two more stretches of the kind bring it back
-    race = _race_of({1.0: gaining, 10.0: still})
+    gaining = still - 2 * rising  # two more stretches of the kind bring it back
+    race = _race_of({1.0: gaining, 10.0: flat})
     assert not race._is_hopeless(race.curves[0])
 
 

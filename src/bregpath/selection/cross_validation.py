@@ -57,7 +57,7 @@ def cross_validate(
     kappas `Selection.kappa` is the best one, and ``.sparse()`` gives the largest one within one standard error. With
     ``kappa="cv"`` the best one is chosen among paths that are read as their linear means over time (``average``), which
     predict better as a rule, unless a path itself is better by half a standard error; the sparse one is chosen among
-    the paths themselves. ``average=None`` chooses both among the latter.
+    the paths themselves. ``average=None`` chooses both among the latter, a mean that is asked for by name is the best.
 
     All folds advance together and stop once the curve has clearly turned: when ``patience`` times in a row are
     worse than the best one before them by more than the standard errors of both, :math:`s(t) + s(t_{best})` (for the
@@ -121,14 +121,15 @@ def cross_validate(
     kappas, all_knobs = check_kappas(options.get("kappa", 10.0)), isinstance(options.get("kappa"), str)
     if kappas is not None:
         options["kappa"] = kappas[0]
-    options["average"] = check_average(options.get("average", "auto"), all_knobs, options.get("structure"))
+    wished = options.get("average", "auto")
+    options["average"] = check_average(wished, all_knobs, options.get("structure"))
     study = read_study(X, y, **options)
     scorers = make_scorers(scoring, study.loss)
     folds = make_folds(cv, X, study.response, study.w, cv_groups, study.loss.is_classifier, seed)
     remedy = "use stratified folds, fewer folds, or `cv_groups` that spread every class over two groups"
     selection = validate(
-        study, lambda fold: scorers, folds, kappas=kappas, full=full, patience=patience, se_rule=se_rule,
-        n_jobs=n_jobs, remedy=remedy,
+        study, lambda fold: scorers, folds, kappas=kappas, must_average=options["average"] == wished, full=full,
+        patience=patience, se_rule=se_rule, n_jobs=n_jobs, remedy=remedy,
     )  # fmt: skip
     _warn_if_constant(selection)
     _warn_if_short(selection, study.options.t is not None)
@@ -137,13 +138,14 @@ def cross_validate(
 
 def validate(
     study: AbstractStudy, scorers: Callable[[int], tuple[Scorer, ...]], folds: Folds, *,
-    kappas: tuple[float, ...] | None = None, full: bool = False, patience: int = 5, se_rule: str = "paired",
-    n_jobs: int | None = None, remedy: str,
+    kappas: tuple[float, ...] | None = None, must_average: bool = False, full: bool = False, patience: int = 5,
+    se_rule: str = "paired", n_jobs: int | None = None, remedy: str,
 ) -> Selection:  # fmt: skip
     """Cross-validation of anything that can be traced on some rows; the arguments are those of `cross_validate`.
 
     ``scorers(k)`` measure fold k, all folds by the same measures; ``remedy`` is what to do about rows on which no path
-    can be traced. ``kappas`` are those to choose from, if there is a choice.
+    can be traced. ``kappas`` are those to choose from, if there is a choice; where paths are read as means, the best one
+    may still be a path itself, unless it ``must_average``.
     """
     patience = check_count("patience", patience, 1)
     check_choice("se_rule", se_rule, SE_RULES)
@@ -161,7 +163,7 @@ def validate(
             f"`kappa` is a list, but `step`={study.options.step!r} is fixed, and which step is stable depends on "
             'kappa; use step="adaptive", or one kappa.'
         )
-    return _validate_several(study, scorers, folds, kappas, looks, se_rule, n_jobs)
+    return _validate_several(study, scorers, folds, kappas, must_average, looks, se_rule, n_jobs)
 
 
 def _validate_one(
@@ -191,7 +193,7 @@ def _validate_one(
 
 def _validate_several(
     study: AbstractStudy, scorers: Callable[[int], tuple[Scorer, ...]], folds: Folds, kappas: tuple[float, ...],
-    patience: int | None, se_rule: str, n_jobs: int | None,
+    must_average: bool, patience: int | None, se_rule: str, n_jobs: int | None,
 ) -> Selection:  # fmt: skip
     """Folds of all kappas on one clock; then the choice."""
     with threads(n_jobs, len(folds) * len(kappas)) as each:
@@ -219,10 +221,12 @@ def _validate_several(
             race = Race(list(entered.values()), report)
             tracks = [Entrant(track, curves) for curves in race.curves for track in curves.folds]
             integrate(tracks, race.ticks(), race.is_over, each)
-        return _choose(entered, study.options.average is not None, se_rule, each)
+        return _choose(entered, study.options.average is not None, must_average, se_rule, each)
 
 
-def _choose(entered: dict[float, FoldCurves], averaged: bool, se_rule: str, each: Each) -> Selection:
+def _choose(
+    entered: dict[float, FoldCurves], averaged: bool, must_average: bool, se_rule: str, each: Each
+) -> Selection:
     """The best of all kappas and the sparse one, with the paths on all rows of those that are chosen by any measure.
 
     What is ``averaged`` predicts better, as a rule, and what is not is sparser: the best one is a mean, unless a path
@@ -236,7 +240,7 @@ def _choose(entered: dict[float, FoldCurves], averaged: bool, se_rule: str, each
     choices, plain_best, weights = {}, set(), next(iter(entered.values())).weights
     for measure in next(iter(surface.values())):
         means, plain = ({kappa: one[kappa][measure] for kappa in entered} for one in (mean_surface, surface))
-        if averaged and path_is_better(means, plain, weights):
+        if averaged and not must_average and path_is_better(means, plain, weights):
             plain_best.add(measure)
         choices[measure] = choose_kappas(plain if measure in plain_best else means, weights, plain)
     chosen = {kappa: entered[kappa] for kappa in sorted({kappa for pair in choices.values() for kappa in pair})}

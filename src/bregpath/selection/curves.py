@@ -6,12 +6,26 @@ import numpy as np
 
 from bregpath._typing import Array, IntArray
 
-__all__ = ["MIN_FOLDS", "SE_RULES", "aggregate", "choose", "clear_turn", "not_best", "paired_error", "paired_turn"]
+__all__ = [
+    "MIN_FOLDS",
+    "SE_RULES",
+    "aggregate",
+    "choose",
+    "clear_turn",
+    "is_clearly_better",
+    "lowest",
+    "not_best",
+    "paired_error",
+    "paired_turn",
+]
 
 # The error bars of fewer folds are too rough to end anything by.
 MIN_FOLDS = 4
 # So many standard errors of the difference within folds tell a turn: by one alone later and better minima are missed.
 PAIRED_MARGIN = 1.5
+# Standard errors by which a path itself must be better than means to be preferred: curves of paths are restless, and the
+# lowest of many points of such a curve is low by luck.
+PLAIN_MARGIN = 0.5
 # What "within one standard error" is about: the difference to the best point, or the best point itself.
 SE_RULES = ("paired", "glmnet")
 
@@ -70,6 +84,21 @@ def not_best(mean: Array, start: int, *, larger_is_better: bool = False) -> int 
     """
     later = np.flatnonzero(_so_far(mean, larger_is_better)[1][start:] < np.arange(start, len(mean)))
     return start + int(later[0]) if len(later) else None
+
+
+def lowest(scores: Array, weights: Array) -> tuple[float, Array]:
+    """The lowest mean of scores (folds, times), and the scores of the folds there."""
+    mean = aggregate(scores, weights)[0]
+    mean = np.where(np.isfinite(mean), mean, np.inf)
+    i = int(np.argmin(mean))
+    return float(mean[i]), scores[:, i]
+
+
+def is_clearly_better(plain: Array, means: Array, weights: Array) -> bool:
+    """Whether the lowest score of paths themselves is clearly lower than that of means over time."""
+    best, there = lowest(means, weights)
+    error = float(aggregate(there[:, None], weights)[1][0])
+    return best - lowest(plain, weights)[0] > PLAIN_MARGIN * (error if np.isfinite(error) else 0.0)
 
 
 def _so_far(mean: Array, larger_is_better: bool) -> tuple[Array, IntArray]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from bregpath._typing import Array, IntArray
 from bregpath.run import Track
-from bregpath.selection.curves import aggregate, choose, clear_turn, not_best, paired_turn
+from bregpath.selection.curves import aggregate, choose, clear_turn, is_clearly_better, not_best, paired_turn
 from bregpath.selection.result import ScoreCurve, Selection
 from bregpath.selection.scores import Scorer
 from bregpath.study import AbstractStudy
@@ -177,9 +177,15 @@ class FoldCurves:
         larger, curve = scorer.larger_is_better, aggregate(self.scores(k), self.weights)
         if not self.looks.of_several:
             return clear_turn(*curve, patience, larger_is_better=larger, smooth=scorer.is_smooth)
-        turn, run = paired_turn(self.plain_scores(k), self.weights, patience, larger_is_better=larger)
-        # A mean lags behind the path, and turns so slowly that nobody could wait for it to be clearly worse.
-        return turn if turn is None else not_best(curve[0], turn, larger_is_better=larger), run
+        plain, sign = self.plain_scores(k), -1.0 if larger else 1.0
+        turn, run = paired_turn(plain, self.weights, patience, larger_is_better=larger)
+        # A mean lags behind the path, and turns so slowly that nobody could wait for it to be clearly worse. Where the
+        # path itself is clearly better, nobody need wait for it at all.
+        if turn is not None:
+            itself, mean = (sign * scores[:, : turn + 1] for scores in (plain, self.scores(k)))
+            if not is_clearly_better(itself, mean, self.weights):
+                turn = not_best(curve[0], turn, larger_is_better=larger)
+        return turn, run
 
     def follow(self, times: Iterable[float]) -> None:
         """Trace the path on all rows as far as the folds; past its saturation, only to times that may be chosen.

@@ -11,7 +11,7 @@ import numpy as np
 from bregpath import _validation
 from bregpath._typing import Array
 from bregpath.flow.integrate import Advances
-from bregpath.selection.curves import aggregate, paired_error
+from bregpath.selection.curves import aggregate, is_clearly_better, lowest, paired_error
 from bregpath.selection.fold_curves import FoldCurves
 from bregpath.selection.result import ScoreCurve, Selection
 
@@ -34,8 +34,8 @@ KAPPAS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)  # of kappa="cv"
 # From this kappa on, the window of a path does not depend on it. Below, coefficients grow the slower the smaller kappa
 # is, and the window is longer in proportion.
 UNDAMPED = 10.0
-PLAIN_MARGIN = 0.5  # standard errors by which a path itself must be better than all means to be the best
 STRETCH = 12  # times over which the gain of a kappa is taken
+STILL = 0.05  # of its distance from another one: a kappa that moves less during a stretch stands still
 
 
 def check_kappas(kappa: Any) -> tuple[float, ...] | None:
@@ -116,7 +116,8 @@ class Race:
     A kappa is given up once its best score so far is worse than that of another by more than a standard error of their
     difference within folds, and by more than twice of what it has gained during the last stretch: two more of the kind
     would not bring it back. If it is the larger of the two it might be the sparse choice in spite of that, unless it is
-    worse by more than a standard error of the other score as well.
+    worse by more than a standard error of the other score as well. Who stands still may be about to jump, and is not
+    given up: paths of large kappas and structures move in steps.
     """
 
     curves: Sequence[FoldCurves]
@@ -147,38 +148,26 @@ class Race:
     def _is_behind(self, one: FoldCurves, k: int) -> bool:
         sign = -1.0 if one.folds[0].scorers[k].larger_is_better else 1.0
         mine = sign * one.scores(k)
-        best, place = _best(mine, one.weights)
-        before, _ = _best(mine[:, : max(1, one.done - STRETCH)], one.weights)
+        best, place = lowest(mine, one.weights)
+        before, _ = lowest(mine[:, : max(1, one.done - STRETCH)], one.weights)
+        moved = float(np.ptp(aggregate(mine[:, -STRETCH:], one.weights)[0]))
         for other in (other for other in self.curves if other.done):
-            ahead, there = _best(sign * other.scores(k), one.weights)
+            ahead, there = lowest(sign * other.scores(k), one.weights)
             margin = max(paired_error(place[:, None], there[:, None], one.weights)[0], 2 * (before - best))
             if other.study.kappa < one.study.kappa:
                 margin = max(margin, aggregate(there[:, None], one.weights)[1][0])
-            if best - ahead > margin:
+            if margin < best - ahead < moved / STILL:
                 return True
         return False
 
 
-def _best(scores: Array, weights: Array) -> tuple[float, Array]:
-    """The lowest mean, and the scores of the folds there."""
-    mean = aggregate(scores, weights)[0]
-    mean = np.where(np.isfinite(mean), mean, np.inf)
-    i = int(np.argmin(mean))
-    return float(mean[i]), scores[:, i]
-
-
 def path_is_better(means: Mapping[float, ScoreCurve], plain: Mapping[float, ScoreCurve], weights: Array) -> bool:
-    """Whether some path itself is clearly better than the means of all of them.
-
-    Curves of paths are restless, and the lowest of many points of such curves is low by luck: hence the margin.
-    """
+    """Whether some path itself is clearly better than the means of all of them."""
     sign = -1.0 if next(iter(means.values())).larger_is_better else 1.0
-    best, alone = (
-        min((_best(sign * curve.fold_scores, weights) for curve in some.values()), key=lambda found: found[0])
-        for some in (means, plain)
+    all_means, all_plain = (
+        np.concatenate([sign * curve.fold_scores for curve in some.values()], axis=1) for some in (means, plain)
     )
-    error = float(aggregate(best[1][:, None], weights)[1][0])
-    return best[0] - alone[0] > PLAIN_MARGIN * (error if np.isfinite(error) else 0.0)
+    return is_clearly_better(all_plain, all_means, weights)
 
 
 def choose_kappas(
@@ -190,11 +179,11 @@ def choose_kappas(
     """
     sign = -1.0 if next(iter(curves.values())).larger_is_better else 1.0
     bests, alone = (
-        {kappa: _best(sign * curve.fold_scores, weights) for kappa, curve in some.items()}
+        {kappa: lowest(sign * curve.fold_scores, weights) for kappa, curve in some.items()}
         for some in (curves, plain or curves)
     )
-    lowest = min(best for best, _ in bests.values())
-    chosen = max(kappa for kappa, (best, _) in bests.items() if best <= lowest + 1e-12 * abs(lowest))
+    least = min(best for best, _ in bests.values())
+    chosen = max(kappa for kappa, (best, _) in bests.items() if best <= least + 1e-12 * abs(least))
     error = float(aggregate(bests[chosen][1][:, None], weights)[1][0])
     limit = bests[chosen][0] + (error if np.isfinite(error) else 0.0)
     limit = max(limit, min(best for best, _ in alone.values()))
