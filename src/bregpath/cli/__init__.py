@@ -12,7 +12,7 @@ from typing import NoReturn
 
 from bregpath import _interrupts
 from bregpath._version import __version__
-from bregpath.cli import bench, demo, fit, predict
+from bregpath.cli import bench, demo, fit, graph, predict
 from bregpath.cli.options import in_options
 
 __all__ = ["main"]
@@ -22,6 +22,7 @@ COMMANDS = {
     "demo": ("analyse two data sets that ship with scikit-learn", demo),
     "fit": ("trace the path of a CSV file and choose a model on it", fit),
     "predict": ("predict the rows of a CSV file by a path that fit has saved", predict),
+    "graph": ("learn which columns of a CSV file go together, given all others", graph),
     "bench": ("run the benchmarks against glmnet and others (in the source tree)", bench),
 }
 
