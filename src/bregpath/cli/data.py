@@ -53,7 +53,7 @@ class Table:
         if text:
             raise ValueError(
                 f"column {text[0]!r} of {self.file} holds text or missing values; text needs pandas and narwhals "
-                f"(pip install pandas narwhals), or leave it out with --drop {text[0]}."
+                f"(pip install pandas narwhals), or leave it out of the fit with --drop {text[0]}."
             )
         return np.column_stack([self.columns[name] for name in names])
 
