@@ -9,6 +9,7 @@ import pytest
 
 import bregpath
 from bregpath.cli import fit, main, output
+from tests.cli.commands import drop, error_of, hide
 
 
 @pytest.fixture(scope="module", name="table")
@@ -37,27 +38,7 @@ def reader(request, monkeypatch):
         hide(monkeypatch, "pandas")
 
 
-def hide(monkeypatch, *modules):
-    find_spec = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *a: None if name in modules else find_spec(name, *a))
-
-
-def drop(*names):
-    return [part for name in names for part in ("--drop", name)]
-
-
 NUMBERS = drop("id", "grade", "level", "even")
-
-
-def error_of(capsys, arguments, code=2):
-    """The one line on stderr of a command that fails."""
-    try:
-        assert main(arguments) == code
-    except SystemExit as exit:
-        assert exit.code == code
-    lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 1 and lines[0].startswith("bregpath: error: ")
-    return lines[0]
 
 
 @pytest.mark.usefixtures("reader")
@@ -138,15 +119,24 @@ def test_version_and_help(capsys):
         (["--target", "y", "--drop", "nope"], "--drop 'nope' is no column of"),
         (["--target", "y", "--stop", "soon"], "--stop must be cv, cv-1se, cv-sparse, aic, bic, ebic or a time"),
         (["--target", "y", "--stop", "-1"], "--stop must be a positive time"),
-        (["--target", "y", "--kappa", "0", *NUMBERS], "`kappa` must be a finite number above 0"),
+        (["--target", "y", "--kappa", "0", *NUMBERS], "--kappa must be above 0"),
         (["--target", "y", "--kappa", "big"], "--kappa must be a number, a list such as 1,3,10, or cv, found 'big'."),
-        (["--target", "y", "--kappa", "10,1", *NUMBERS], "`kappa` must be a list of numbers that increase strictly"),
+        (["--target", "y", "--kappa", "10,1", *NUMBERS], "--kappa must be a list of numbers that increase strictly"),
         (["--target", "y", "--kappa", "1,10", "--stop", "bic"], "chosen from by cross-validation"),
         (["--target", "y", "--average", "median"], "--average: invalid choice: 'median'"),
         (["--target", "y", "--kappa", "cv", "--stop", "bic"], "chosen from by cross-validation"),
-        (["--target", "y", "--stop", "cv-sparse"], "chooses among several values of `kappa`"),
+        (["--target", "y", "--stop", "cv-sparse"], "chooses among several values of --kappa; pass --kappa cv"),
         (["--target", "y", "--loss", "lasso"], "invalid choice: 'lasso'"),
-        (["--target", "y", "--loss", "logistic", *NUMBERS], "120 classes"),
+        (["--target", "y", "--loss", "logistic", *NUMBERS], "--target 'y' has 120 classes"),
+        (["--target", "y", "--t-ratio", "0.5", *NUMBERS], "--t-ratio must be a finite number above 1"),
+        (["--target", "y", "--cv", "1", *NUMBERS], "--cv 1 is not possible"),
+        (["--target", "y", "--cv", "3", "--stop", "bic"], "--cv must go with a rule that has folds"),
+        (["--target", "y", "--seed", "-1"], "--seed must be a whole number of at least 0"),
+        (["--target", "y", "--weights", "nope"], "--weights 'nope' is no column of"),
+        (["--target", "y", "--weights", "y"], "--weights 'y' is the target"),
+        (["--target", "y", "--weights", "grade", *drop("id", "level")], "--weights 'grade' must hold numbers"),
+        (["--target", "y", "--weights", "c", *drop("id", "grade", "level")], "--weights must be finite"),
+        (["--target", "y", "--penalty-free", "y", *NUMBERS], "--penalty-free 'y' is none of the predictors a, b, c"),
         (["--target", "y", "--out", "/no/where.npz", *NUMBERS], "/no/where.npz: No such file"),
         ([], "required: --target"),
     ],
@@ -159,6 +149,7 @@ def test_bad_arguments(table, extra, message, capsys):
     ("option", "file", "message"),
     [
         ("--out", "nowhere/path.npz", "path.npz: No such file or directory"),
+        ("--out", "", "Is a directory"),
         ("--plot", "nowhere/path.png", "path.png: No such file or directory"),
         ("--plot", "path.picture", "endings may be"),
         ("--plot", "path", "endings may be"),
@@ -183,6 +174,33 @@ def test_kappas_and_means(table, tmp_path, capsys):
     assert path.average == "uniform" and path.kappa == 10.0
     path, text = fitted("--kappa", "cv", "--average", "none")
     assert path.average is None and "path itself" not in text
+
+
+@pytest.mark.usefixtures("reader")
+def test_folds_weights_and_columns_without_penalty(table, tmp_path, capsys):
+    def fitted(*options):
+        file = str(tmp_path / "path.npz")
+        assert main(["fit", table, "--target", "y", *drop("id", "grade", "level"), "--out", file, *options]) == 0
+        return bregpath.load_path(file), capsys.readouterr().out
+
+    _, text = fitted("--cv", "3", "--seed", "7")
+    assert "3-fold cross-validation" in text
+    path, _ = fitted("--penalty-free", "c", "--penalty-free", "even", "--stop", "2")
+    assert path.entry_times[2] == path.entry_times[3] == 0 < path.entry_times[0]
+    path, _ = fitted("--weights", "even", "--stop", "bic")
+    values = np.genfromtxt(table, delimiter=",", skip_header=1, usecols=(1, 2, 3, 4))[1::2]
+    odd_rows = bregpath.trace_path(values[:, :3], values[:, 3])
+    assert path.feature_names == ["a", "b", "c"]
+    np.testing.assert_allclose(path.coef, odd_rows.coef, rtol=1e-6, atol=1e-8)
+
+
+def test_text_without_penalty(table, capsys):
+    pytest.importorskip("pandas")
+    pytest.importorskip("narwhals")
+    free = ["--penalty-free", "level", *drop("id", "grade", "even")]
+    assert main(["fit", table, "--target", "y", "--stop", "bic", *free]) == 0
+    first_row = capsys.readouterr().out.split("enters (-leaves)\n")[1].split()
+    assert first_row[0] == "3"
 
 
 def test_unknown_command(capsys):
@@ -211,6 +229,14 @@ def test_uneven_rows_and_text_without_pandas(tmp_path, capsys, monkeypatch):
     assert "another number of cells in row 3" in error_of(capsys, ["fit", str(file), "--target", "y"])
     file.write_text("y,a\n1,north\n3,south\n")
     assert "pip install pandas narwhals" in error_of(capsys, ["fit", str(file), "--target", "y"])
+
+
+def test_time_beyond_the_end(tmp_path, capsys):
+    file = tmp_path / "exact.csv"
+    file.write_text("y,a\n" + "".join(f"{2 * i},{i}\n" for i in range(20)))
+    assert "--stop 1e+06 lies beyond the end of the path" in error_of(
+        capsys, ["fit", str(file), "--target", "y", "--stop", "1e6"]
+    )
 
 
 def test_missing_file(capsys):

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import warnings
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from bregpath import _interrupts
 from bregpath._version import __version__
-from bregpath.cli import bench, demo, fit
+from bregpath.cli import bench, demo, fit, graph, predict
+from bregpath.cli.options import in_options
 
 __all__ = ["main"]
 
@@ -19,6 +21,8 @@ __all__ = ["main"]
 COMMANDS = {
     "demo": ("analyse two data sets that ship with scikit-learn", demo),
     "fit": ("trace the path of a CSV file and choose a model on it", fit),
+    "predict": ("predict the rows of a CSV file by a path that fit has saved", predict),
+    "graph": ("learn which columns of a CSV file go together, given all others", graph),
     "bench": ("run the benchmarks against glmnet and others (in the source tree)", bench),
 }
 
@@ -39,15 +43,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with warnings.catch_warnings(), _interrupts.all_or_nothing():
             warnings.simplefilter("default", UserWarning)
-            warnings.showwarning = _note
+            warnings.showwarning = lambda message, *_, **__: _note(in_options(str(message), args))
             args.run(args)
+            sys.stdout.flush()  # here, where a pipe that was closed is known
     except KeyboardInterrupt:
         print("bregpath: interrupted", file=sys.stderr)
         return 130
+    except BrokenPipeError:  # whoever reads the output, such as head, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     except (ValueError, TypeError, ImportError, subprocess.CalledProcessError) as error:
-        return _fail(str(error))
+        return _fail(in_options(str(error), args))
     return 0
 
 
@@ -56,7 +63,7 @@ def _fail(message: str) -> int:
     return 2
 
 
-def _note(message: Warning | str, *_: Any, **__: Any) -> None:
+def _note(message: str) -> None:
     print(f"bregpath: note: {message}", file=sys.stderr)
 
 
@@ -70,7 +77,7 @@ class _Parser(argparse.ArgumentParser):
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="bregpath",
-        description="Sparse regression by regularisation paths: models of all sizes, and the one to use.",
+        description="Sparse regressions and graphs by regularisation paths: models of all sizes, and the one to use.",
     )
     parser.add_argument("--version", action="version", version=f"bregpath {__version__}")
     parser.set_defaults(run=None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import importlib.util
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,51 +12,97 @@ import numpy as np
 
 from bregpath._typing import Array
 
-__all__ = ["Data", "read_csv"]
+__all__ = ["Data", "Table", "read_csv", "regression_data"]
 
 
 @dataclass(frozen=True)
 class Data:
-    """Columns, target and names."""
+    """Columns, target and names; and how much each row counts, if not one."""
 
     X: Any
     y: Array
     names: list[str]
+    weights: Array | None = None
 
 
-def read_csv(file: str, target: str, drop: list[str]) -> Data:
-    """The columns of a CSV file; as a data frame where pandas and narwhals are there."""
-    frames = all(importlib.util.find_spec(name) is not None for name in ("pandas", "narwhals"))
-    if frames:
-        import pandas as pd
+@dataclass(frozen=True)
+class Table:
+    """The columns of a CSV file by name, and as a data frame where pandas and narwhals are there."""
 
-        try:
-            frame = pd.read_csv(file, skipinitialspace=True)
-        except ValueError as error:  # all of pandas' own errors are
-            raise ValueError(f"{file} cannot be read as CSV: {error}") from None
-        columns = {str(name): frame[name] for name in frame.columns}
-    else:
-        columns = _plain_columns(file)
-    for option, wanted in [("--target", target), *(("--drop", name) for name in drop)]:
-        if wanted not in columns:
-            known = ", ".join(list(columns)[:12]) + (" and others" if len(columns) > 12 else "")
-            raise ValueError(f"{option} {wanted!r} is no column of {file}; it has {known}.")
-    names = [name for name in columns if name != target and name not in drop]
-    if not names:
-        raise ValueError(f"{file} has no column besides the target {target!r}; a path needs at least one.")
-    y = columns[target]
-    if frames:
-        missing = int(y.isna().sum())
+    file: str
+    columns: dict[str, Any]
+    frame: Any = None
+
+    def require(self, option: str, name: str) -> None:
+        """Refuse a column that an option names and the file does not have."""
+        if name not in self.columns:
+            known = ", ".join(list(self.columns)[:12]) + (" and others" if len(self.columns) > 12 else "")
+            raise ValueError(f"{option} {name!r} is no column of {self.file}; it has {known}.")
+
+    def without(self, drop: Sequence[str]) -> list[str]:
+        """Names of the columns that are left."""
+        for name in drop:
+            self.require("--drop", name)
+        return [name for name in self.columns if name not in drop]
+
+    def select(self, names: Sequence[str]) -> Any:
+        """Some columns: a data frame, or an array of numbers."""
+        if self.frame is not None:
+            return self.frame[list(names)]
+        text = [name for name in names if self.columns[name].dtype.kind == "U"]
+        if text:
+            raise ValueError(
+                f"column {text[0]!r} of {self.file} holds text or missing values; text needs pandas and narwhals "
+                f"(pip install pandas narwhals), or leave it out of the fit with --drop {text[0]}."
+            )
+        return np.column_stack([self.columns[name] for name in names])
+
+    def whole(self, option: str, name: str) -> Array:
+        """The column that an option names, which must have no missing values."""
+        self.require(option, name)
+        column = self.columns[name]
+        if self.frame is None:
+            return np.asarray(column)
+        missing = int(column.isna().sum())
         if missing:
-            raise ValueError(f"--target {target!r} has {missing} missing values; drop these rows from {file}.")
-        return Data(frame[names], y.to_numpy(), names)
-    text = [name for name in names if columns[name].dtype.kind == "U"]
-    if text:
-        raise ValueError(
-            f"column {text[0]!r} of {file} holds text or missing values; text needs pandas and narwhals "
-            f"(pip install pandas narwhals), or leave it out with --drop {text[0]}."
-        )
-    return Data(np.column_stack([columns[name] for name in names]), y, names)
+            raise ValueError(f"{option} {name!r} has {missing} missing values; drop these rows from {self.file}.")
+        return np.asarray(column.to_numpy())
+
+
+def regression_data(table: Table, target: str, drop: Sequence[str], weights: str | None = None) -> Data:
+    """The target, the weights, and all other columns as predictors."""
+    table.require("--target", target)
+    kept = table.without(drop)
+    if weights is not None:
+        table.require("--weights", weights)
+        if weights == target:
+            raise ValueError(f"--weights {weights!r} is the target; weights are a column of their own.")
+    names = [name for name in kept if name not in (target, weights)]
+    if not names:
+        others = f"the target {target!r}" + ("" if weights is None else f" and the weights {weights!r}")
+        raise ValueError(f"{table.file} has no column besides {others}; a path needs at least one.")
+    y = table.whole("--target", target)
+    return Data(table.select(names), y, names, None if weights is None else _numbers(table, "--weights", weights))
+
+
+def _numbers(table: Table, option: str, name: str) -> Array:
+    column = table.whole(option, name)
+    if column.dtype.kind not in "biuf":
+        raise ValueError(f"{option} {name!r} must hold numbers, found {str(column[0])!r}.")
+    return column.astype(float)
+
+
+def read_csv(file: str) -> Table:
+    """The columns of a CSV file."""
+    if not all(importlib.util.find_spec(name) is not None for name in ("pandas", "narwhals")):
+        return Table(file, _plain_columns(file))
+    import pandas as pd
+
+    try:
+        frame = pd.read_csv(file, skipinitialspace=True)
+    except ValueError as error:  # all of pandas' own errors are
+        raise ValueError(f"{file} cannot be read as CSV: {error}") from None
+    return Table(file, {str(name): frame[name] for name in frame.columns}, frame)
 
 
 def _plain_columns(file: str) -> dict[str, Array]:

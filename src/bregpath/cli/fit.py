@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from bregpath._frames import ColumnEncoder, ColumnSpec
+from bregpath._frames import ColumnEncoder, ColumnSpec, is_frame
 from bregpath._typing import Array
-from bregpath.cli.data import Data, read_csv
+from bregpath.cli.data import Data, read_csv, regression_data
+from bregpath.cli.options import read_kappa, read_stop
 from bregpath.cli.output import check_files, print_model, print_path, save_figure, size
 from bregpath.path import Path
-from bregpath.selection.kappas import CV_RULES, check_average, check_kappas, check_stop_of_kappas, chosen_by
+from bregpath.selection.kappas import CV_RULES, check_average, chosen_by
 
 __all__ = ["add_arguments", "choose", "run"]
 
@@ -24,6 +24,7 @@ examples:
   bregpath fit data.csv --target y
   bregpath fit patients.csv --target died --loss logistic --stop cv-1se --drop id --plot path.png
   bregpath fit data.csv --target y --kappa cv --stop cv-sparse
+  bregpath fit survey.csv --target income --weights copies --penalty-free age --cv 10 --seed 1
   bregpath fit data.csv --target y --stop bic --out path.npz
 
 The CSV file has names in its first row. Text columns become one group of 0/1 indicators each
@@ -42,6 +43,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--drop", action="append", default=[], metavar="COLUMN", help="column to ignore (may be repeated)"
     )
+    parser.add_argument("--weights", metavar="COLUMN", help="column of weights: weight k counts as k copies of a row")
+    parser.add_argument(
+        "--penalty-free", action="append", default=[], metavar="COLUMN",
+        help="column that is never penalised, so that it is in every model (may be repeated)",
+    )  # fmt: skip
     parser.add_argument(
         "--loss", choices=["auto", *LOSSES], default="auto", metavar="LOSS",
         help=f"model of the target: {', '.join(LOSSES)}, or auto, which is gaussian for numbers and logistic or "
@@ -49,10 +55,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--stop", default="cv", metavar="RULE",
-        help="how the model is chosen: cv (best 5-fold cross-validation), cv-1se (smallest within one standard "
+        help="how the model is chosen: cv (best in cross-validation), cv-1se (smallest within one standard "
         "error of the best), cv-sparse (of several kappas: the best of the largest one within one standard error), "
         "aic, bic, ebic, or a time t (default: cv)",
     )  # fmt: skip
+    parser.add_argument("--cv", type=int, metavar="K", help="number of folds of the cross-validation (default: 5)")
+    parser.add_argument("--seed", type=int, metavar="N", help="another dealing of the rows into folds (default: 0)")
     parser.add_argument(
         "--kappa", default="10",
         help="damping; larger is less biased, inf is the limit; cv, or a list such as 1,3,10, chooses it with the "
@@ -68,21 +76,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--t-ratio", type=float, default=100.0, metavar="R",
         help="length of the path: it ends at R times the time of the first entry (default: 100)",
     )  # fmt: skip
-    parser.add_argument("--out", metavar="FILE.npz", help="save the path; bregpath.load_path reads it in Python")
+    parser.add_argument("--out", metavar="FILE.npz", help="save the path, for bregpath predict or Python")
     parser.add_argument("--plot", metavar="FILE.png", help="save a figure of the path (png, pdf, svg)")
 
 
 def run(args: argparse.Namespace) -> None:
     """Run the command."""
-    stop, kappa = _stop_rule(args.stop), _kappa(args.kappa)
-    check_stop_of_kappas(stop, check_kappas(kappa) is not None)
+    stop = read_stop(args.stop, (*CV_RULES, *CRITERIA))
+    kappa, folds = read_kappa(args.kappa, stop), _folds(args, stop)
     average = check_average(None if args.average == "none" else args.average, kappa == "cv")
-    check_files(args.out, args.plot)
-    data = read_csv(args.data, args.target, args.drop)
+    check_files(args.data, args.out, plot=args.plot)
+    data = regression_data(read_csv(args.data), args.target, args.drop, args.weights)
     loss = _guess_loss(data.y) if args.loss == "auto" else args.loss
-    print(f"{args.data}: {len(data.y)} rows, target {args.target!r}, loss {loss}, kappa {args.kappa}\n")
     options = {"loss": loss, "kappa": kappa, "t_ratio": args.t_ratio, "average": average}
-    selection, path = choose(data, stop, options)
+    options |= {"sample_weight": data.weights, "penalty_factor": _penalty_factor(data, args.penalty_free)}
+    print(f"{args.data}: {len(data.y)} rows, target {args.target!r}, loss {loss}, kappa {args.kappa}\n")
+    selection, path = choose(data, stop, options, folds)
     print_path(path)
     t = selection.t if selection is not None else float(stop)
     print(f"\n{selection.summary(model=False) if selection is not None else f't = {t:g}, as asked for'}")
@@ -91,30 +100,32 @@ def run(args: argparse.Namespace) -> None:
     if args.out:
         path.save(args.out)
         print(f"\nPath saved in {args.out}; in Python: bregpath.load_path({args.out!r}).")
+        print("To predict new rows by this model:")
+        print(f"  bregpath predict {shlex.quote(args.out)} NEW.csv --t {float(t)!r}")
     if args.plot:
         save_figure(lambda ax: path.plot(ax=ax, mark=t, standardized=True), args.plot)
 
 
-def _stop_rule(text: str) -> str | float:
-    if text in (*CV_RULES, *CRITERIA):
-        return text
-    try:
-        t = float(text)
-    except ValueError:
-        raise ValueError(f"--stop must be {', '.join([*CV_RULES, *CRITERIA])} or a time, found {text!r}.") from None
-    if not (np.isfinite(t) and t > 0):
-        raise ValueError(f"--stop must be a positive time, found {text!r}.")
-    return t
+def _folds(args: argparse.Namespace, stop: str | float) -> dict[str, Any]:
+    """What was said of the folds, which only some rules have."""
+    given = {name: getattr(args, name) for name in ("cv", "seed") if getattr(args, name) is not None}
+    if given and stop not in CV_RULES:
+        said = " and ".join(f"--{name}" for name in given)
+        raise ValueError(f"{said} must go with a rule that has folds, --stop {', '.join(CV_RULES)}; found {stop!r}.")
+    if given.get("seed", 0) < 0:
+        raise ValueError(f"--seed must be a whole number of at least 0, found {args.seed}.")
+    return given
 
 
-def _kappa(text: str) -> str | float | list[float]:
-    if text == "cv":
-        return text
-    try:
-        numbers = [float(part) for part in text.split(",")]
-    except ValueError:
-        raise ValueError(f"--kappa must be a number, a list such as 1,3,10, or cv, found {text!r}.") from None
-    return numbers if len(numbers) > 1 else numbers[0]
+def _penalty_factor(data: Data, free: list[str]) -> list[float] | None:
+    """Thresholds of the columns of the design, none of those that are never penalised."""
+    for name in free:
+        if name not in data.names:
+            raise ValueError(f"--penalty-free {name!r} is none of the predictors {', '.join(data.names[:12])}.")
+    if not free:
+        return None
+    columns = ColumnEncoder.from_frame(data.X).columns if is_frame(data.X) else map(ColumnSpec, data.names)
+    return [0.0 if column.name in free else 1.0 for column in columns for _ in column.design_names]
 
 
 def _guess_loss(y: Array) -> str:
@@ -123,7 +134,9 @@ def _guess_loss(y: Array) -> str:
     return "logistic" if len(set(y.tolist())) == 2 else "multinomial"
 
 
-def choose(data: Data, stop: str | float, options: dict[str, Any]) -> tuple[Any, Path]:
+def choose(
+    data: Data, stop: str | float, options: dict[str, Any], folds: dict[str, Any] | None = None
+) -> tuple[Any, Path]:
     """The path of the data and the selection on it (None where t was given)."""
     from bregpath.selection.criteria import information_criterion
     from bregpath.selection.cross_validation import cross_validate
@@ -131,15 +144,18 @@ def choose(data: Data, stop: str | float, options: dict[str, Any]) -> tuple[Any,
 
     selection = None
     if stop in CV_RULES:
-        selection = chosen_by(cross_validate(data.X, data.y, **options), str(stop))
+        selection = chosen_by(cross_validate(data.X, data.y, **options, **(folds or {})), str(stop))
         path = selection.path
         assert path is not None
     else:
         path = trace_path(data.X, data.y, **options)
         if isinstance(stop, str):
-            selection = information_criterion(path, stop, n=len(data.y))
+            selection = information_criterion(path, stop, n=len(data.y) if data.weights is None else data.weights.sum())
         elif stop > path.t[-1]:
             path = path.extend(stop)
+            if stop > path.t[-1]:
+                end = f"t = {path.t[-1]:.4g}"
+                raise ValueError(f"--stop {stop:g} lies beyond the end of the path, {end}. {path.result}")
     if path.encoder is None:
         path = replace(path, encoder=ColumnEncoder(tuple(map(ColumnSpec, data.names))))
     return (None if selection is None else replace(selection, path=path)), path

@@ -18,11 +18,15 @@ __all__ = ["check_files", "print_model", "print_path", "save_figure", "size"]
 MAX_ROWS = 12
 
 
-def check_files(out: str | None, plot: str | None) -> None:
-    """Refuse files that could not be written, before anything is computed."""
-    for file in filter(None, (out, plot)):
+def check_files(source: str, *files: str | None, plot: str | None = None) -> None:
+    """Refuse files that could not be written, or would replace the one that is read, before anything is computed."""
+    for file in filter(None, (*files, plot)):
+        if os.path.isdir(file):
+            raise IsADirectoryError(errno.EISDIR, "Is a directory", file)
         if not os.path.isdir(os.path.dirname(os.path.abspath(file))):
             raise FileNotFoundError(errno.ENOENT, "No such file or directory", file)
+        if os.path.realpath(file) == os.path.realpath(source):
+            raise ValueError(f"{file} is the file that is read; write to another one.")
     if plot is not None:
         known = sorted(_new_figure().canvas.get_supported_filetypes())
         if os.path.splitext(plot)[1][1:].lower() not in known:
@@ -84,17 +88,17 @@ def _print_table(header: list[str], rows: list[list[str]], left: set[int]) -> No
         print("  ".join(cells).rstrip())
 
 
-def save_figure(draw: Callable[[Any], Any], file: str) -> None:
+def save_figure(draw: Callable[[Any], Any], file: str, inches: tuple[float, float] = (7.5, 4.8)) -> None:
     """Draw into a file, without a window and without pyplot."""
-    figure = _new_figure()
+    figure = _new_figure(inches)
     draw(figure.subplots())
     figure.savefig(file, dpi=150)
     print(f"Figure saved in {file}.")
 
 
-def _new_figure() -> Any:
+def _new_figure(inches: tuple[float, float] = (7.5, 4.8)) -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError:
         raise ImportError("Figures need matplotlib: pip install bregpath[plot]") from None
-    return Figure(figsize=(7.5, 4.8), layout="constrained")
+    return Figure(figsize=inches, layout="constrained")
