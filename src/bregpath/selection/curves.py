@@ -23,8 +23,8 @@ __all__ = [
 MIN_FOLDS = 4
 # So many standard errors of the difference within folds tell a turn: by one alone later and better minima are missed.
 PAIRED_MARGIN = 1.5
-# Standard errors by which a path itself must be better than means to be preferred: curves of paths are restless, and the
-# lowest of many points of such a curve is low by luck.
+# Standard errors by which a path itself must be better than means to be preferred: curves of paths are restless, and
+# the lowest of many points of such a curve is low by luck.
 PLAIN_MARGIN = 0.5
 # What "within one standard error" is about: the difference to the best point, or the best point itself.
 SE_RULES = ("paired", "glmnet")
