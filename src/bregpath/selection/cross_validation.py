@@ -144,8 +144,8 @@ def validate(
     """Cross-validation of anything that can be traced on some rows; the arguments are those of `cross_validate`.
 
     ``scorers(k)`` measure fold k, all folds by the same measures; ``remedy`` is what to do about rows on which no path
-    can be traced. ``kappas`` are those to choose from, if there is a choice; where paths are read as means, the best may
-    still be a path itself, unless it ``must_average``.
+    can be traced. ``kappas`` are those to choose from, if any; where paths are read as means, the best may still be a
+    path itself, unless it ``must_average``.
     """
     patience = check_count("patience", patience, 1)
     check_choice("se_rule", se_rule, SE_RULES)
