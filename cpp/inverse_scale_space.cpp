@@ -222,14 +222,15 @@ class InverseScaleSpace {
                 wait = std::min(wait, waits_[i] = arrival(i));
             }
             is_event = now + wait <= limit && std::isfinite(wait);
-            if (!is_event) wait = (std::isfinite(limit) ? limit : until) - now;
-            if (!std::isfinite(wait)) throw Stalled();
+            const double goal = is_event ? now + wait : std::isfinite(limit) ? limit : until;
+            if (!std::isfinite(goal)) throw Stalled();
+            if (!is_event) wait = goal - now;
             for (Size i = 0; i < m_; ++i) {
                 const bool arrives = is_event && waits_[i] <= wait + tie_ * now;
                 rho_[i] += wait * speed_[i];
                 if (arrives) rho_[i] = std::abs(rho_[i] - high_[i]) < std::abs(rho_[i] - low_[i]) ? high_[i] : low_[i];
             }
-            now += wait;
+            now = goal;
         }
         return now;
     }

@@ -92,14 +92,14 @@ def _to_next_event(until: float, limit: float, system: System, knot: Knot, memor
         arrival = _arrivals(rho, slope, low, high)
         wait = float(np.min(arrival, initial=np.inf))
         at_event = np.isfinite(wait) and t + wait <= limit
-        if not at_event:
-            wait = (limit if np.isfinite(limit) else until) - t
-            if not np.isfinite(wait):
-                raise StepError("nothing will ever happen")
+        goal = t + wait if at_event else limit if np.isfinite(limit) else until
+        if not np.isfinite(goal):
+            raise StepError("nothing will ever happen")
+        wait = wait if at_event else goal - t
         rho, R = rho + wait * slope, R + wait * best.residual
         if at_event:
             rho = _settle(rho, arrival <= wait + TIE * t, low, high)
-        t += wait
+        t = goal  # the very end where there is one: a rounded sum might fall short of it, and ask for another step
         if t > knot.t * (1 + TIE) or not at_event:
             break
     after = Knot(t, alpha, np.zeros_like(alpha), rho + beta, best.slope, R, best.residual, best.value)
