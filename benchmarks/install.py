@@ -1,6 +1,6 @@
 """Install the peers where possible: ``python -m benchmarks.install``. What fails is named and skipped.
 
-R's glmnet and glasso come from Debian (as root only). The Python peers get an environment of their own, .venv-peers,
+R's glmnet and glasso, and data sets, come from Debian (as root only). The Python peers get an environment of their own, .venv-peers,
 because adelie needs an older NumPy than bregpath.
 """
 
@@ -13,7 +13,10 @@ import sys
 
 from benchmarks.processes import ROOT, command_of, rscript_with
 
-R_PEERS = ("glmnet", "glasso")
+# R packages, by the name of Debian's: peers, and data sets of benchmarks.many_problems.
+R_PEERS = {"r-cran-glmnet": "glmnet", "r-cran-glasso": "glasso"}
+R_DATA = {f"r-cran-{name.lower()}": name for name in ("caret", "kernlab", "MASS", "mlbench", "modeldata", "pls")}
+R_DATA["r-bioc-multtest"] = "multtest"
 PYTHON_PEERS = ("adelie", "celer", "skglm", "abess")
 
 
@@ -26,9 +29,9 @@ def run(*command: str) -> bool:
     return done.returncode == 0
 
 
-def install_r_peers() -> None:
+def install_r_packages(wanted: dict[str, str]) -> None:
     """Debian's packages, when this is root on such a system."""
-    packages = [f"r-cran-{name}" for name in R_PEERS if not rscript_with(name)]
+    packages = [package for package, name in wanted.items() if not rscript_with(name)]
     if not packages:
         return
     if not hasattr(os, "geteuid") or os.geteuid() != 0 or not shutil.which("apt-get"):
@@ -56,7 +59,8 @@ def install_python_peers() -> None:
 
 
 def main() -> None:
-    install_r_peers()
+    install_r_packages(R_PEERS)
+    install_r_packages(R_DATA)
     install_python_peers()
     for name in ("glmnet", *PYTHON_PEERS, "sklearn"):
         print(f"{name}: {'ready' if command_of(name) else 'not available'}")

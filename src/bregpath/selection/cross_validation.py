@@ -98,7 +98,7 @@ def cross_validate(
         How rows are shuffled into ``cv`` folds.
     **options
         Keyword arguments of `trace_path`. ``kappa`` may be a list of numbers, in increasing order, or "cv", which
-        is 0.1, 0.3, 1, 3, 10 and 30. The window of a kappa below 10 is longer, ``t_ratio * 10 / kappa``, because
+        is 0.1, 1, 10 and 30. The window of a kappa below 10 is longer, ``t_ratio * 10 / kappa``, because
         coefficients grow slower in proportion. ``stop`` acts on the path of all rows only, which is then traced to
         the end first, as it is when times ``t`` are given.
 
