@@ -102,6 +102,20 @@ class ColumnEncoder:
         dtypes = data.schema.dtypes()
         return cls(tuple(_spec(data, i, name, dtypes[i]) for i, name in enumerate(names)))
 
+    @classmethod
+    def of_numbers(cls, names: Any, p: int) -> ColumnEncoder:
+        """Of an array whose p columns have names.
+
+        Examples
+        --------
+        >>> ColumnEncoder.of_numbers(["bmi", "age"], 2).names
+        ('bmi', 'age')
+        """
+        found = [] if isinstance(names, str) else list(names)
+        if len(found) != p or len(set(found)) < p or not all(isinstance(name, str) for name in found):
+            raise ValueError(f"`feature_names` must be {p} different strings, one a column of `X`; found {names!r}.")
+        return cls(tuple(map(ColumnSpec, found)))
+
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the design columns: 'bmi' if numeric, 'region[north]' and so on if categorical."""

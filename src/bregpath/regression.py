@@ -70,9 +70,12 @@ class Regression(PenalisedStudy):
         cls, X: Any, y: Any, options: TraceOptions, *, loss: Any = "gaussian", penalty: Any = "l1", groups: Any = None,
         penalty_factor: Any = None, lower: Any = None, upper: Any = None, kappa: float = 10.0,
         sample_weight: Any = None, offset: Any = None, fit_intercept: bool = True, standardize: bool | str = True,
+        feature_names: Any = None,
     ) -> Regression:  # fmt: skip
         encoder = None
         if _frames.is_frame(X):
+            if feature_names is not None:
+                raise ValueError("`feature_names` are for arrays; `X` is a data frame, rename its columns instead.")
             encoder = _frames.ColumnEncoder.from_frame(X)
             X = encoder.encode(X)
             if encoder.has_categories and groups is None:
@@ -80,6 +83,8 @@ class Regression(PenalisedStudy):
                 penalty = "group" if penalty == "l1" else penalty
         store = as_store(X)
         n, p = store.shape
+        if feature_names is not None:
+            encoder = _frames.ColumnEncoder.of_numbers(feature_names, p)
         if y is None:
             raise ValueError("`y` is missing; a regression path needs a response.")
         y = _frames.series_to_numpy(y)

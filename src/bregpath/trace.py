@@ -32,6 +32,7 @@ def trace_path(
     structure: Any = None,
     nu: float | None = None,
     average: str | None = None,
+    feature_names: Any = None,
     sample_weight: Any = None,
     offset: Any = None,
     fit_intercept: bool = True,
@@ -97,6 +98,8 @@ def trace_path(
         proportion to s, or as much as any other. In terms of thresholds of a coefficient the path is a hard one, its
         linear mean Breiman's garrote and its uniform mean the soft one of the lasso. A variable that has entered stays.
         Stop rules see the mean, but the deviance of the path itself. Not with a ``structure``.
+    feature_names : sequence of p strings, optional
+        What the columns of an array are called in tables and figures; a data frame has names of its own.
     sample_weight : array-like of shape (n,), optional
         Weight k equals k copies of a row, weight 0 its absence.
     offset : array-like of shape (n,) or (n, q), optional
@@ -135,5 +138,6 @@ def trace_path(
         kappa=kappa, sample_weight=sample_weight, offset=offset, fit_intercept=fit_intercept, standardize=standardize,
         flow=flow, step=step, tol=tol, t=t, t_ratio=t_ratio, n_times=n_times, stop=stop, saturation=saturation,
         screening=screening, progress=progress, structure=structure, nu=nu, average=average,
+        feature_names=feature_names,
     )  # fmt: skip
     return study.trace()  # type: ignore[no-any-return]

@@ -237,11 +237,17 @@ def test_numeric_frames_and_refits(linear, survey):
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(linear.X, columns=[f"gene{j}" for j in range(12)])
     model = BregmanRegressor(stop="bic").fit(frame, pd.Series(linear.y))
-    assert model.feature_names_in_[0] == "gene0"
+    assert model.feature_names_in_[0] == "gene0" and model.path_.feature_names == list(frame.columns)
+    others = (BregmanRegressor(kappa="cv", cv=3), BregmanRegressor(stop=2.0))
+    for one in (model, *(other.fit(frame, linear.y) for other in others)):
+        assert "gene0" in one.summary() and "x0" not in one.summary()
+    binary = BregmanClassifier(cv=3).fit(frame, linear.y > 0)
+    assert "gene0" in binary.summary() and binary.predict(frame).shape == (100,)
     assert_allclose(model.coef_, BregmanRegressor(stop="bic").fit(linear.X, linear.y).coef_, rtol=1e-8)
     columns, y = survey
     model.fit(pd.DataFrame(columns), y).fit(linear.X, linear.y)  # nothing of the frame is left
     assert not hasattr(model, "feature_names_in_") and model.predict(linear.X).shape == (100,)
+    assert model.path_.feature_names[:2] == ["x0", "x1"]
 
 
 # --- life with scikit-learn ----------------------------------------------------------------------------------

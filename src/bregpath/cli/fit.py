@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from dataclasses import replace
 from typing import Any
 
 from bregpath._frames import ColumnEncoder, ColumnSpec, is_frame
@@ -142,7 +141,7 @@ def choose(
     from bregpath.selection.cross_validation import cross_validate
     from bregpath.trace import trace_path
 
-    selection = None
+    selection, options = None, {**options, "feature_names": None if is_frame(data.X) else data.names}
     if stop in CV_RULES:
         selection = chosen_by(cross_validate(data.X, data.y, **options, **(folds or {})), str(stop))
         path = selection.path
@@ -156,6 +155,4 @@ def choose(
             if stop > path.t[-1]:
                 end = f"t = {path.t[-1]:.4g}"
                 raise ValueError(f"--stop {stop:g} lies beyond the end of the path, {end}. {path.result}")
-    if path.encoder is None:
-        path = replace(path, encoder=ColumnEncoder(tuple(map(ColumnSpec, data.names))))
-    return (None if selection is None else replace(selection, path=path)), path
+    return selection, path

@@ -212,7 +212,9 @@ class AbstractBregmanEstimator(BaseEstimator):
     def _fit_path(self, X: Any, y: Array, loss: Any, sample_weight: Any, offset: Any, cv_groups: Any = None) -> None:
         """Trace the path, choose a time, and set all attributes but the coefficients."""
         options = {name: getattr(self, name) for name in _TRACE_OPTIONS}
-        options |= {"loss": loss, "offset": offset}
+        # scikit-learn has made an array of a frame of numbers, and kept its names.
+        names = getattr(self, "feature_names_in_", None) if self._encoder is None else None
+        options |= {"loss": loss, "offset": offset, "feature_names": names}
         several = check_kappas(self.kappa) is not None
         options["average"] = check_average(self.average, isinstance(self.kappa, str), self.structure)
         weights = np.ones(len(y))
