@@ -1,7 +1,7 @@
 """Install the peers where possible: ``python -m benchmarks.install``. What fails is named and skipped.
 
-R's glmnet and glasso, and data sets, come from Debian (as root only). The Python peers get an environment of their own, .venv-peers,
-because adelie needs an older NumPy than bregpath.
+R's glmnet and glasso, and data sets, come from Debian (as root only). The Python peers get an environment of their own,
+.venv-peers, because adelie needs an older NumPy than bregpath.
 """
 
 from __future__ import annotations

@@ -192,7 +192,8 @@ def row(stored: dict[str, dict[str, dict[str, list[float]]]], method: str) -> li
 def table(results: dict[str, dict[str, dict[str, list[float]]]]) -> str:
     head = [
         "", "error at most the lasso's", "the elastic net's", "deviance at most the lasso's", "the elastic net's",
-        "error within one se of the lasso's", "deviance / the lasso's, median", "geometric mean", "variables / the lasso's, median",
+        "error within one se of the lasso's", "deviance / the lasso's, median", "geometric mean",
+        "variables / the lasso's, median",
     ]  # fmt: skip
     complete = {name: one for name, one in results.items() if set(NAMES) | {"lasso"} <= set(one)}
     return markdown(head, [[text, *row(complete, name)] for name, text in NAMES.items()] if complete else [])
@@ -235,11 +236,11 @@ def main(argv: list[str] | None = None) -> str:
 
 PAGE = """# Many regressions
 
-How well do paths, their means over time, and what is chosen among kappas ([kappa and t](kappa_and_t.md)) predict, beside
-lasso and elastic net? Nested cross-validation: five outer folds, twice (R packages: once), and five inner folds of the
+How well do paths, their means over time, and what is chosen among kappas ([kappa and t](kappa_and_t.md)) predict,
+beside lasso and elastic net? Nested cross-validation: five outer folds, twice (R packages: once), and five inner folds of the
 training rows to choose all knobs by the deviance, the same for all methods. Lasso and elastic net (alpha from five
-values) are R's cv.glmnet; a standard error is that of the difference to the lasso, corrected for splits that share rows.
-This page is written by `python -m benchmarks.many_problems`.
+values) are R's cv.glmnet; a standard error is that of the difference to the lasso, corrected for splits that share
+rows. This page is written by `python -m benchmarks.many_problems`.
 
 Problems of a kind other than R packages are of one data set, so that they are no independent sample, and that a linear
 mean is the default was settled on other splits and samples of the same data. The data sets of R packages had no part in

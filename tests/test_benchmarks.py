@@ -192,7 +192,8 @@ def test_many_problems(tmp_path: Path) -> None:
     words = ("--groups", "digits", "--most", "1", "--repeats", "1", "--page", str(page))
     _run("many_problems", *words, "--out", str(tmp_path))
     (stored,) = json.loads((tmp_path / "many_problems.json").read_text())["digits"].values()
-    for name in ("kappa 10", "kappa 10, mean", "kappa cv, path", "kappa cv", "kappa cv, sparse", "kappa cv, sparse 1se"):
+    sparse = ("kappa cv, sparse", "kappa cv, sparse 1se")
+    for name in ("kappa 10", "kappa 10, mean", "kappa cv, path", "kappa cv", *sparse):
         assert len(stored[name]["error"]) == 5 and np.mean(stored[name]["error"]) < 0.05
     assert np.mean(stored["kappa 10"]["variables"]) < np.mean(stored["kappa cv"]["variables"])
     assert "## Digits, 1" in page.read_text() and "## One variable from the others, 1" in page.read_text()
