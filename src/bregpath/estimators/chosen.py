@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from os import PathLike
 from typing import Any
@@ -46,7 +46,7 @@ class ChosenGraph:
 
     def _limits(self, p: int) -> AbstractContextManager[Any]:
         """Within which paths of p nodes are traced."""
-        raise NotImplementedError
+        return nullcontext()
 
     # --- the chosen graph ------------------------------------------------------------------------------------
 
@@ -184,11 +184,20 @@ class ChosenGraph:
         return self.model().sample(n, seed=seed, **options)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Mean log-likelihood of the rows of ``X``: larger is better. Composite, unless the loss is the likelihood."""
+        """Mean log-likelihood of the rows of ``X``, as in scikit-learn's covariance estimators; larger is better.
+
+        Composite, unless the loss is the likelihood: log-densities of all nodes given the others, summed. After a fit to
+        a covariance matrix, rows are deviations from the mean.
+        """
         check_is_fitted(self)
         rows = self._encode(X)
         w = _validation.check_counts(sample_weight, len(rows))
-        return -0.5 * float(self.path_.deviance_of(rows, w, np.array([self.t_]))[0])
+        deviance = float(self.path_.deviance_of(rows, w, np.array([self.t_]))[0])
+        return -0.5 * deviance - self._log_units(rows, w)
+
+    def _log_units(self, rows: Array, w: Array) -> float:
+        """What a mean log-density loses from the units of the path to those of the data, with its constants."""
+        return 0.0
 
     # --- how sure it is --------------------------------------------------------------------------------------
 
