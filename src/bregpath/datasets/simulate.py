@@ -23,7 +23,8 @@ import numpy.typing as npt
 
 from bregpath._typing import Array, IntArray, Seed
 from bregpath._validation import check_integer
-from bregpath.datasets.arguments import check_range, generator, rows_of_test
+from bregpath.datasets.arguments import check_range, generator, rows_of_test, signed_uniform
+from bregpath.graphs.models import draw_states
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
@@ -228,10 +229,7 @@ def make_multinomial(
     q = check_integer("n_classes", n_classes, 2)
     rng = generator(seed)
     intercept, coef = recipe.draw_truth(rng, q)
-    # Gumbel-max: the largest of eta_l + Gumbel noise is a draw from softmax(eta).
-    return recipe.simulate(
-        rng, intercept, coef, lambda eta, rng: np.argmax(eta + rng.gumbel(size=eta.shape), axis=1).astype(np.int64)
-    )
+    return recipe.simulate(rng, intercept, coef, lambda eta, rng: draw_states(eta, rng).astype(np.int64))
 
 
 def make_poisson(
@@ -295,8 +293,7 @@ class _Recipe:
 
     def draw_truth(self, rng: np.random.Generator, q: int = 1) -> tuple[Array, Array]:
         """Draw intercepts (q,) and coefficients (p, q), uniform on [-2M, -M] u [M, 2M] where not zero."""
-        values = rng.uniform(self.M, 2 * self.M, (self.s + 1, q))
-        values *= rng.choice(np.array([-1.0, 1.0]), size=values.shape)
+        values = signed_uniform(rng, self.M, (self.s + 1, q))
         coef = np.zeros((self.p, q))
         coef[: self.s] = values[1:]
         return values[0], coef

@@ -186,8 +186,8 @@ class ChosenGraph:
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Mean log-likelihood of the rows of ``X``, as in scikit-learn's covariance estimators; larger is better.
 
-        Composite, unless the loss is the likelihood: log-densities of all nodes given the others, summed. After a fit to
-        a covariance matrix, rows are deviations from the mean.
+        Composite, unless the loss is the likelihood: log-densities of all nodes given the others, summed. After a fit
+        to a covariance matrix, rows are deviations from the mean.
         """
         check_is_fitted(self)
         rows = self._encode(X)

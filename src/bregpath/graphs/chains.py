@@ -16,7 +16,7 @@ import numpy as np
 
 from bregpath import _kernels
 from bregpath._typing import Array, IntArray
-from bregpath.graphs.models import DiscreteModel, IsingModel, PottsModel
+from bregpath.graphs.models import DiscreteModel, IsingModel, PottsModel, draw_states
 
 __all__ = ["Plan", "Run", "Schedule", "run_chains"]
 
@@ -248,8 +248,7 @@ class _PottsChains:
         for nodes, fields, unused, couplings in self.groups:
             eta = self.beta * (fields + couplings @ self.z.reshape(p * q, chains)) + unused
             eta = eta.reshape(len(nodes), q, chains)
-            # The largest of eta + Gumbel noise is state l with probability exp(eta_l) / sum_k exp(eta_k).
-            self._set(nodes, (eta + rng.gumbel(size=eta.shape)).argmax(axis=1))
+            self._set(nodes, draw_states(eta, rng))
 
     def codes(self) -> Array:
         return self.z.argmax(axis=1).T

@@ -11,7 +11,7 @@ import numpy as np
 
 from bregpath._typing import Array, BoolArray, IntArray
 from bregpath.graphs.mixed_model import MixedModel
-from bregpath.graphs.models import DiscreteModel, GaussianModel, PottsModel
+from bregpath.graphs.models import DiscreteModel, GaussianModel, PottsModel, draw_states
 
 __all__ = ["draw_from_margins", "draw_missing"]
 
@@ -69,9 +69,7 @@ def _draw_states(model: DiscreteModel, rows: Array, missing: BoolArray, rng: np.
     codes, features = rows.copy(), model.features(rows)
     for _ in range(SWEEPS):
         for j, at in _cells(missing):
-            eta = _log_odds(model, features[at], j)
-            # The largest of eta + Gumbel noise is state l with probability exp(eta_l) / sum_k exp(eta_k).
-            codes[at, j] = (eta + rng.gumbel(size=eta.shape)).argmax(axis=1)
+            codes[at, j] = draw_states(_log_odds(model, features[at], j), rng)
             features[at] = model.features(codes[at])
     return codes
 

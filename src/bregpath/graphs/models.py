@@ -26,7 +26,8 @@ from bregpath.graphs._checks import (
     freeze,
 )
 
-__all__ = ["DiscreteModel", "GaussianModel", "IsingModel", "PottsModel", "as_discrete_model"]
+__all__ = ["AbstractModel", "DiscreteModel", "GaussianModel", "InBlocks", "IsingModel", "PottsModel"]
+__all__ += ["as_discrete_model", "draw_states"]
 
 
 class AbstractModel:
@@ -119,6 +120,28 @@ class DiscreteModel(AbstractModel):
         from bregpath.graphs.gibbs import gibbs
 
         return gibbs(self, n, seed=seed, **options)
+
+
+class InBlocks:
+    """Of models whose nodes own several entries each of `fields`, and of the rows and columns of `couplings`."""
+
+    couplings: Array
+    n_states: IntArray
+
+    @cached_property
+    def offsets(self) -> IntArray:
+        """Where the entries of each node begin (p + 1,)."""
+        return np.concatenate([[0], np.cumsum(self.n_states)])
+
+    def block(self, j: int, k: int) -> Array:
+        """Couplings of two nodes :math:`b_{jk}`, a row and a column for each of their entries."""
+        at = self.offsets
+        return self.couplings[at[j] : at[j + 1], at[k] : at[k + 1]]
+
+
+def draw_states(eta: Array, rng: np.random.Generator) -> IntArray:
+    """State l with probability exp(eta_l) / sum_k exp(eta_k), along axis 1: the largest of eta + Gumbel noise."""
+    return (eta + rng.gumbel(size=eta.shape)).argmax(axis=1)
 
 
 def as_discrete_model(model: Any) -> DiscreteModel:
@@ -217,7 +240,7 @@ class IsingModel(DiscreteModel):
 
 
 @dataclass(frozen=True, eq=False)
-class PottsModel(DiscreteModel):
+class PottsModel(InBlocks, DiscreteModel):
     r"""Discrete Markov field, :math:`P(x) \propto \exp(\sum_j a_{j;x_j} + \sum_{j<k} b_{jk}[x_j, x_k])`.
 
     Node j has states 0 ... q_j - 1. Everything is stored flat: node j owns the entries ``offsets[j]`` up to
@@ -269,11 +292,6 @@ class PottsModel(DiscreteModel):
         if any(self.block(j, j).any() for j in range(len(n_states))):
             raise ValueError("`couplings` must have zero diagonal blocks (they belong to `fields`); set them to zero.")
 
-    @cached_property
-    def offsets(self) -> IntArray:
-        """Where the entries of each node begin (p + 1,)."""
-        return np.concatenate([[0], np.cumsum(self.n_states)])
-
     @property
     def counts(self) -> IntArray:
         return self.n_states
@@ -286,11 +304,6 @@ class PottsModel(DiscreteModel):
     def strengths(self) -> Array:
         """Frobenius norms of the blocks (p, p)."""
         return np.sqrt(self._block_sums(self._block_sums(self.couplings**2, 0), 1))
-
-    def block(self, j: int, k: int) -> Array:
-        """Return :math:`b_{jk}`, of shape (q_j, q_k)."""
-        at = self.offsets
-        return self.couplings[at[j] : at[j + 1], at[k] : at[k + 1]]
 
     def features(self, codes: Array) -> Array:
         z = np.zeros((len(codes), len(self.fields)))
