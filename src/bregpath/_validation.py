@@ -12,6 +12,7 @@ import numpy as np
 from bregpath._typing import Array
 
 __all__ = [
+    "add_offset",
     "as_array",
     "canonical_csc",
     "check_counts",
@@ -199,6 +200,11 @@ def check_offset(offset: Any, n: int, q: int) -> Array:
     if not np.isfinite(values).all():
         raise ValueError("`offset` contains NaN or infinity.")
     return values.reshape(n, q)
+
+
+def add_offset(eta: Array, offset: Any, q: int) -> Array:
+    """Linear predictors of ``q`` outputs with what is known of them beforehand, if anything."""
+    return eta if offset is None else eta + check_offset(offset, len(eta), q).reshape(eta.shape)
 
 
 def check_number(name: str, value: Any, *, above: float = 0.0, at_most: float = np.inf) -> float:

@@ -157,10 +157,7 @@ class Path:
         X = self.encode(X)
         self._require_intercepts()
         point = self.at(t)
-        eta = np.asarray(X @ point.coef) + point.intercept
-        if offset is not None:
-            eta = eta + _validation.check_offset(offset, len(eta), self.n_outputs).reshape(eta.shape)
-        return eta
+        return _validation.add_offset(np.asarray(X @ point.coef) + point.intercept, offset, self.n_outputs)
 
     def _require_intercepts(self) -> None:
         """Refuse what makes sense only for a linear predictor ``X @ coef + intercept``."""

@@ -15,7 +15,7 @@ from bregpath._typing import Array, BoolArray
 from bregpath.estimators.fixed_time import trace_to
 from bregpath.estimators.graph_summary import describe_graph
 from bregpath.graphs.comparison import GraphComparison, compare_graphs
-from bregpath.graphs.export import edge_table, to_networkx, write_edges, write_graphml
+from bregpath.graphs.export import edge_table, strongest_edges, to_networkx, write_edges, write_graphml
 from bregpath.graphs.path import GraphPath
 from bregpath.graphs.study import GraphStudy
 from bregpath.graphs.tables import group_table, node_table
@@ -91,13 +91,12 @@ class ChosenGraph:
         5
         """
         check_is_fitted(self)
-        j, m = np.nonzero(np.triu(self.weights_))
+        j, m = strongest_edges(self.weights_)
         k = _validation.check_integer("k", k, 0)
         if k > len(j):
             raise ValueError(f"`k` is {k}, but the chosen graph has {len(j)} edges; ask for fewer, or a later time.")
-        order = np.argsort(-np.abs(self.weights_[j, m]), kind="stable")[:k]
         kept = np.zeros(self.weights_.shape, dtype=bool)
-        kept[j[order], m[order]] = True
+        kept[j[:k], m[:k]] = True
         return self._restricted(kept | kept.T)
 
     def _restricted(self, kept: BoolArray) -> Any:

@@ -176,9 +176,7 @@ class StructuredPath:
         """Linear predictor at ``t``: shape (n,), or (n, q). X is None for the positions of a signal themselves."""
         _, intercept, coef = self.at(t, estimate)
         eta = (coef if X is None else np.asarray(self._encode(X) @ coef)) + intercept
-        if offset is not None:
-            eta = eta + _validation.check_offset(offset, len(eta), self.n_outputs).reshape(eta.shape)
-        return eta
+        return _validation.add_offset(eta, offset, self.n_outputs)
 
     def predict(self, X: Any, t: float, offset: Any = None, *, estimate: str = "projected") -> Array:
         """Mean response at ``t``, as `bregpath.Path.predict`; by the "projected" or the "dense" estimate."""
