@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bregpath._typing import Array
+from bregpath._typing import Array, BoolArray
 
 __all__ = [
     "add_offset",
@@ -27,6 +27,7 @@ __all__ = [
     "check_times",
     "check_unit",
     "check_weights",
+    "finite_columns",
     "is_sparse",
     "unmasked",
 ]
@@ -87,6 +88,15 @@ def check_design(X: Any, finite: bool = True) -> Any:
     return X
 
 
+def finite_columns(X: Array) -> BoolArray:
+    """Which columns hold neither NaN nor infinity, found in one pass without a temporary of the size of X."""
+    with np.errstate(invalid="ignore", over="ignore"):  # inf - inf
+        finite = np.isfinite(X.sum(axis=0, dtype=np.float64))
+    for j in np.flatnonzero(~finite):  # the sum of large numbers may be infinite too
+        finite[j] = np.isfinite(X[:, j]).all()
+    return finite
+
+
 def check_finite_columns(is_finite: Array) -> None:
     """Refuse an ``X`` with columns that are not."""
     bad = np.flatnonzero(~is_finite)
@@ -124,12 +134,7 @@ def _dense(X: Any, finite: bool) -> Array:
             "X.reshape(-1, 1) for a single column or X.reshape(1, -1) for a single row."
         )
     if finite:
-        # The sum of a column is finite unless it holds NaN or infinity (or overflows): one pass, no temporary of X's
-        # size.
-        with np.errstate(invalid="ignore", over="ignore"):  # inf - inf
-            total = X.sum(axis=0, dtype=np.float64)
-        if not np.isfinite(total).all():
-            check_finite_columns(np.array([np.isfinite(X[:, j]).all() for j in range(X.shape[1])]))
+        check_finite_columns(finite_columns(X))
     return X
 
 

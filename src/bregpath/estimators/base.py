@@ -15,6 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from bregpath import _frames, _interrupts, _validation
 from bregpath._typing import Array
 from bregpath.estimators.fixed_time import trace_to
+from bregpath.losses import as_loss
 from bregpath.path import Path, Point
 from bregpath.selection.criteria import CRITERIA, information_criterion
 from bregpath.selection.cross_validation import cross_validate
@@ -207,14 +208,19 @@ class AbstractBregmanEstimator(RegressionParameters):
         -------
         self
         """
+        is_auto = isinstance(self.loss, str) and self.loss == "auto"
+        if not is_auto and as_loss(self.loss).is_classifier != self._takes_labels:
+            fits, other = ("not for", "BregmanRegressor") if self._takes_labels else ("for", "BregmanClassifier")
+            raise ValueError(f"`loss`={self.loss!r} is {fits} class labels; use {other}.")
         X, y = self._read(X, y, reset=True, y_numeric=not self._takes_labels)
-        self._fit_path(X, y, self._loss_of(y), sample_weight, offset, cv_groups)
+        usual = self._usual_loss(y)
+        self._fit_path(X, y, usual if is_auto else self.loss, sample_weight, offset, cv_groups)
         self._set_model(self.path_.at(self.t_), y)
         return self
 
     @abstractmethod
-    def _loss_of(self, y: Array) -> Any:
-        """The loss for a response, which it must fit."""
+    def _usual_loss(self, y: Array) -> str:
+        """The loss that "auto" stands for, of a response that is checked."""
 
     @abstractmethod
     def _set_model(self, point: Point, y: Array) -> None:

@@ -11,7 +11,6 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from bregpath._typing import Array
 from bregpath.estimators.base import AbstractBregmanEstimator
-from bregpath.losses import as_loss
 from bregpath.path import Point
 
 __all__ = ["BregmanClassifier"]
@@ -57,17 +56,12 @@ class BregmanClassifier(ClassifierMixin, AbstractBregmanEstimator):
 
     _takes_labels = True
 
-    def _loss_of(self, y: Array) -> Any:
+    def _usual_loss(self, y: Array) -> str:
         check_classification_targets(y)
         classes = np.unique(y)
         if len(classes) < 2:
             raise ValueError(f"`y` has one class only ({classes.tolist()}); a classifier needs at least two classes.")
-        loss = self.loss
-        if isinstance(loss, str) and loss == "auto":
-            loss = "logistic" if len(classes) == 2 else "multinomial"
-        if not as_loss(loss).is_classifier:
-            raise ValueError(f"`loss`={loss!r} is not for class labels; use BregmanRegressor.")
-        return loss
+        return "logistic" if len(classes) == 2 else "multinomial"
 
     def _set_model(self, point: Point, y: Array) -> None:
         self.classes_ = np.unique(y)

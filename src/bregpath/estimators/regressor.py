@@ -8,7 +8,6 @@ from sklearn.base import RegressorMixin
 
 from bregpath._typing import Array
 from bregpath.estimators.base import AbstractBregmanEstimator
-from bregpath.losses import as_loss
 from bregpath.path import Point
 
 __all__ = ["BregmanRegressor"]
@@ -56,11 +55,8 @@ class BregmanRegressor(RegressorMixin, AbstractBregmanEstimator):
         tags.target_tags.positive_only = isinstance(self.loss, str) and self.loss == "poisson"
         return tags
 
-    def _loss_of(self, y: Array) -> Any:
-        loss = "gaussian" if isinstance(self.loss, str) and self.loss == "auto" else self.loss
-        if as_loss(loss).is_classifier:
-            raise ValueError(f"`loss`={self.loss!r} is for class labels; use BregmanClassifier.")
-        return loss
+    def _usual_loss(self, y: Array) -> str:
+        return "gaussian"
 
     def _set_model(self, point: Point, y: Array) -> None:
         _, self.intercept_, self.coef_ = point

@@ -117,15 +117,15 @@ def _compiled(model: DiscreteModel, plan: Plan, rng: np.random.Generator, betas:
     if start is not None:
         options["start"] = np.ascontiguousarray(start[..., schedule.order], dtype=run.ends.dtype)
     arguments: dict[str, Any] = {
-        "colours": schedule.colours.astype(np.int64), "starts": starts, "sites": sites, "out": run.codes,
-        "chains": plan.chains, "burn_in": plan.burn_in, "thin": plan.thin,
+        "fields": ordered.fields, "colours": schedule.colours.astype(np.int64), "starts": starts, "sites": sites,
+        "out": run.codes, "chains": plan.chains, "burn_in": plan.burn_in, "thin": plan.thin,
         "seed": int(rng.integers(2**64, dtype=np.uint64)), "options": options,
     }  # fmt: skip
     if isinstance(ordered, PottsModel):
-        _core.gibbs_potts(ordered.fields, ordered.couplings, ordered.offsets.astype(np.int64), **arguments)
+        _core.gibbs_potts(couplings=ordered.couplings, offsets=ordered.offsets.astype(np.int64), **arguments)
     else:
         couplings = ordered.couplings[ordered.adjacency]  # row by row, as the neighbours
-        _core.gibbs_ising(ordered.fields, couplings, **arguments)
+        _core.gibbs_ising(couplings=couplings, **arguments)
     back = np.argsort(schedule.order)
     codes, halfway, ends = (values[..., back] for values in (run.codes, run.halfway, run.ends))
     return Run(codes, halfway, ends, run.rejected, run.trips)
