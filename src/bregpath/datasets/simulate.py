@@ -24,7 +24,7 @@ import numpy.typing as npt
 from bregpath._typing import Array, IntArray, Seed
 from bregpath._validation import check_integer
 from bregpath.datasets.arguments import check_range, generator, rows_of_test, signed_uniform
-from bregpath.graphs.models import draw_states
+from bregpath.graphs.base_model import draw_states
 
 if TYPE_CHECKING:
     import scipy.sparse as sp

@@ -16,7 +16,8 @@ import numpy as np
 
 from bregpath import _kernels
 from bregpath._typing import Array, IntArray
-from bregpath.graphs.models import DiscreteModel, IsingModel, PottsModel, draw_states
+from bregpath.graphs.base_model import DiscreteModel, draw_states
+from bregpath.graphs.models import IsingModel, PottsModel
 
 __all__ = ["Plan", "Run", "Schedule", "run_chains"]
 

@@ -89,12 +89,9 @@ def to_networkx(
     graph = _networkx().Graph()
     for j, label in enumerate(labels):
         graph.add_node(label, **{key: values[j] for key, values in attributes.items()})
-    columns = _edge_columns(matrix, labels, None)
-    keys = ("weight", "sign", "strength")
-    for source, target, *values in zip(
-        columns["source"], columns["target"], *(columns[k].tolist() for k in keys), strict=True
-    ):
-        graph.add_edge(source, target, **dict(zip(keys, values, strict=True)))
+    columns = [column.tolist() for column in _edge_columns(matrix, labels, None).values()]
+    for source, target, weight, sign, strength in zip(*columns, strict=True):
+        graph.add_edge(source, target, weight=weight, sign=sign, strength=strength)
     return graph
 
 

@@ -11,7 +11,7 @@ from scipy.special import gammaln, pdtr, pdtrik
 from bregpath._typing import Array, IntArray, Seed
 from bregpath._validation import check_integer
 from bregpath.graphs._checks import check_levels, check_names, check_square, finite_array, freeze
-from bregpath.graphs.models import AbstractModel, InBlocks, draw_states
+from bregpath.graphs.base_model import AbstractModel, InBlocks, draw_states
 
 __all__ = ["KINDS", "MixedModel", "centred_block"]
 

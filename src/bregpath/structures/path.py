@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
@@ -12,7 +12,7 @@ import numpy as np
 
 from bregpath import _validation
 from bregpath._frames import import_pandas
-from bregpath._typing import Array, IntArray
+from bregpath._typing import Array, BoolArray, IntArray
 from bregpath.path import Complexity, Path, Point, describe, explained, of_the_path
 from bregpath.stores.split import SplitStore
 from bregpath.structures.projection import Projection
@@ -48,11 +48,9 @@ class Layout:
     def projected(self, alpha: Array, rows: IntArray, split: Array) -> tuple[Array, Array]:
         """The same, with ``D coef = 0`` wherever the split variable is: (T, E, q) at some rows of D."""
         intercept, coef = self.store.parameters(alpha, self.n_outputs)
-        out, active = np.empty_like(coef), np.zeros(self.store.D.shape[0], dtype=bool)
-        for i in range(len(coef)):
-            for k in range(self.n_outputs):
-                active[rows] = split[i, :, k] != 0
-                out[i, :, k] = self.project(coef[i, :, k], active)
+        out = np.empty_like(coef)
+        for i, k, active in self._active(rows, split):
+            out[i, :, k] = self.project(coef[i, :, k], active)
         return self._with_center(intercept + self.shift, out / self.scale)
 
     def _with_center(self, intercept: Array, coef: Array) -> tuple[Array, Array]:
@@ -60,13 +58,17 @@ class Layout:
 
     def dimensions(self, rows: IntArray, split: Array) -> IntArray:
         """Number of free coefficients at each time."""
-        active = np.zeros(self.store.D.shape[0], dtype=bool)
         out = np.zeros(len(split), dtype=int)
-        for i in range(len(split)):
-            for k in range(self.n_outputs):
-                active[rows] = split[i, :, k] != 0
-                out[i] += self.project.dimension(active)
+        for i, _, active in self._active(rows, split):
+            out[i] += self.project.dimension(active)
         return out
+
+    def _active(self, rows: IntArray, split: Array) -> Iterator[tuple[int, int, BoolArray]]:
+        """Every time and output, and the rows of D that are active there."""
+        for i, k in np.ndindex(len(split), self.n_outputs):
+            active = np.zeros(self.store.D.shape[0], dtype=bool)
+            active[rows] = split[i, :, k] != 0
+            yield i, k, active
 
 
 @dataclass(frozen=True, eq=False, repr=False)
