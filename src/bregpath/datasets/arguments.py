@@ -24,7 +24,7 @@ def rows_of_test(n_test: int | None) -> int | None:
     return None if n_test is None else check_integer("n_test", n_test, 1, " or None")
 
 
-def check_range(value: float, name: str, allowed: Callable[[float], bool], wanted: str) -> None:
+def check_range(name: str, value: float, allowed: Callable[[float], bool], wanted: str) -> None:
     """Refuse what is no number, or not ``allowed``; ``wanted`` says what would be."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         raise TypeError(f"{name} must be {wanted}, but is {value!r} of type {type(value).__name__}.")

@@ -138,7 +138,7 @@ def make_linear(
     ((100, 20), (100,), [0, 1, 2])
     """
     recipe = _checked(n, p, s, M, r, density, dtype, order, n_test)
-    check_range(snr, "snr", lambda v: v > 0, "a positive number (numpy.inf for no noise)")
+    check_range("snr", snr, lambda v: v > 0, "a positive number (numpy.inf for no noise)")
     rng = generator(seed)
     intercept, coef = recipe.draw_truth(rng)
     sigma = np.sqrt(recipe.signal_variance(coef) / snr) if recipe.s > 0 else float(np.isfinite(snr))
@@ -364,16 +364,16 @@ def _checked(
     n, p, s = check_integer("n", n, 1), check_integer("p", p, 1), check_integer("s", s, 0)
     if s > p:
         raise ValueError(f"s={s} non-zero coefficients do not fit into p={p} columns; choose s <= p.")
-    check_range(M, "M", lambda v: 0 < v < np.inf, "a positive finite number")
+    check_range("M", M, lambda v: 0 < v < np.inf, "a positive finite number")
     if order not in ("F", "C"):
         raise ValueError(f"order={order!r} is not a memory order; use 'F' (columns) or 'C' (rows).")
     if dtype not in (np.float64, np.float32, "float64", "float32"):
         raise ValueError(f"dtype={dtype!r} is not supported; use numpy.float64 or numpy.float32.")
     if density is None:
         r = _DEFAULT_R if r is None else r
-        check_range(r, "r", lambda v: -1 < v < 1, "a number strictly between -1 and 1")
+        check_range("r", r, lambda v: -1 < v < 1, "a number strictly between -1 and 1")
     else:
-        check_range(density, "density", lambda v: 0 < v <= 1, "None or a number in (0, 1]")
+        check_range("density", density, lambda v: 0 < v <= 1, "None or a number in (0, 1]")
         if r is not None and r != 0:
             raise ValueError(
                 f"r={r!r} was given with density={density!r}, but a sparse X has independent columns; "

@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from bregpath._typing import Array, BoolArray, IntArray, Seed
+from bregpath._typing import Array, IntArray, Seed
 from bregpath._validation import check_integer
 from bregpath.datasets.arguments import check_range, generator, rows_of_test, signed_uniform
 from bregpath.datasets.edges import GraphKind, draw_edges, grid
 from bregpath.graphs import GaussianModel, IsingModel, MixedModel, PottsModel, gibbs
+from bregpath.path import of_its
 
 __all__ = ["GraphSimulation", "make_gaussian_graph", "make_ising_grid", "make_potts", "sampled"]
 
@@ -47,30 +48,11 @@ class GraphSimulation:
     model: IsingModel | PottsModel | GaussianModel | MixedModel
     X_test: Array | None = None
 
-    @property
-    def fields(self) -> Array:
-        """Fields of an Ising, Potts or mixed model."""
-        return self.model.fields  # type: ignore[union-attr]
-
-    @property
-    def couplings(self) -> Array:
-        """Couplings of an Ising, Potts or mixed model."""
-        return self.model.couplings  # type: ignore[union-attr]
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """What the nodes of a mixed model are: "gaussian", "categorical" or "count"."""
-        return self.model.kinds  # type: ignore[union-attr]
-
-    @property
-    def precision(self) -> Array:
-        """Precision matrix of a Gaussian graph."""
-        return self.model.precision  # type: ignore[union-attr]
-
-    @property
-    def adjacency(self) -> BoolArray:
-        """Which nodes are joined (p, p)."""
-        return self.model.adjacency
+    fields = of_its("model.fields", "Fields of an Ising, Potts or mixed model.")
+    couplings = of_its("model.couplings", "Couplings of an Ising, Potts or mixed model.")
+    kinds = of_its("model.kinds", 'What the nodes of a mixed model are: "gaussian", "categorical" or "count".')
+    precision = of_its("model.precision", "Precision matrix of a Gaussian graph.")
+    adjacency = of_its("model.adjacency", "Which nodes are joined (p, p).")
 
     def __repr__(self) -> str:
         n, p = self.X.shape
@@ -113,7 +95,7 @@ def make_ising_grid(
     ((100, 16), (16, 16), 24)
     """
     n, N, n_test = check_integer("n", n, 1), check_integer("N", N, 1), rows_of_test(n_test)
-    check_range(T, "T", lambda v: 0 < v < np.inf, "a positive finite number")
+    check_range("T", T, lambda v: 0 < v < np.inf, "a positive finite number")
     rng = generator(seed)
     edges = grid(N * N, rng)
     fields = signed_uniform(rng, 1.0 / T, N * N)
@@ -160,7 +142,7 @@ def make_potts(
     ((100, 9), (36, 36), (4, 4))
     """
     n, p, q, n_test = check_integer("n", n, 1), check_integer("p", p, 1), check_integer("q", q, 2), rows_of_test(n_test)
-    check_range(strength, "strength", lambda v: 0 < v < np.inf, "a positive finite number")
+    check_range("strength", strength, lambda v: 0 < v < np.inf, "a positive finite number")
     rng = generator(seed)
     edges = draw_edges(graph, p, rng)
     fields = signed_uniform(rng, strength, (p, q))
@@ -212,7 +194,7 @@ def make_gaussian_graph(
     ((50, 20), (20, 20), [9, 1, 1, 1])
     """
     n, p, n_test = check_integer("n", n, 1), check_integer("p", p, 1), rows_of_test(n_test)
-    check_range(strength, "strength", lambda v: 0 < v < 1, "a number strictly between 0 and 1")
+    check_range("strength", strength, lambda v: 0 < v < 1, "a number strictly between 0 and 1")
     rng = generator(seed)
     edges = draw_edges(graph, p, rng)
     A = _fill(p, edges, signed_uniform(rng, 0.5, len(edges)))

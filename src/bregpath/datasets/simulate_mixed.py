@@ -81,7 +81,7 @@ def make_mixed_graph(
     p = sum(sizes)
     if p < 2:
         raise ValueError(f"`n_numbers`, `n_labels` and `n_counts` sum to {p}; a graph needs at least 2 nodes.")
-    check_range(strength, "strength", lambda v: 0 < v < np.inf, "a positive finite number")
+    check_range("strength", strength, lambda v: 0 < v < np.inf, "a positive finite number")
     rng = generator(seed)
     layout = _layout(sizes, q)
     edges = rng.permutation(p)[draw_edges(graph, p, rng)]

@@ -234,7 +234,8 @@ class AbstractBregmanEstimator(RegressionParameters):
         options["average"] = check_average(self.average, isinstance(self.kappa, str), self.structure)
         weights = np.ones(len(y))
         if sample_weight is not None:
-            weights = _check_sample_weight(_plain("sample_weight", sample_weight), _Rows(len(y)), dtype=np.float64)
+            rows = np.empty((len(y), 0))  # of X, which may be a frame, only their number is asked
+            weights = _check_sample_weight(_plain("sample_weight", sample_weight), rows, dtype=np.float64)
             options["sample_weight"] = weights
         check_stop_of_kappas(self.stop, several)
         with _interrupts.all_or_nothing():
@@ -285,17 +286,6 @@ def _plain(name: str, values: Any) -> Any:
     """Without masks, of which scikit-learn knows nothing, and as what scikit-learn reads."""
     values = _validation.unmasked(name, values)
     return np.asarray(values) if isinstance(values, np.ndarray) else values
-
-
-class _Rows:
-    """What scikit-learn's check of weights asks of X: its number of rows and its dtype."""
-
-    def __init__(self, n: int) -> None:
-        self.shape = (n, 1)
-        self.dtype = np.dtype(float)
-
-    def __len__(self) -> int:
-        return self.shape[0]
 
 
 def _category_encoder(X: Any) -> _frames.ColumnEncoder | None:

@@ -13,7 +13,7 @@ import numpy as np
 from bregpath import _validation
 from bregpath._frames import import_pandas
 from bregpath._typing import Array, BoolArray, IntArray
-from bregpath.path import Complexity, Path, Point, describe, explained, of_the_path
+from bregpath.path import Complexity, Path, Point, describe, explained, of_its
 from bregpath.stores.split import SplitStore
 from bregpath.structures.projection import Projection
 
@@ -125,28 +125,22 @@ class StructuredPath:
 
     # --- of the parameters -----------------------------------------------------------------------------------
 
-    t = of_the_path("t")
-    kappa = of_the_path("kappa")
-    result = of_the_path("result")
-    stats = of_the_path("stats")
-    trajectory = of_the_path("trajectory")
-    encoder = of_the_path("encoder")
-    scale = of_the_path("scale")
-    n_outputs = of_the_path("n_outputs")
-    output_names = of_the_path("output_names")
-    classes = of_the_path("classes")
-    event_times = of_the_path("event_times")
-    entry_times = of_the_path("entry_times")
-    exit_times = of_the_path("exit_times")
-
-    @property
-    def loss(self) -> Any:
-        return self.path.loss.loss  # type: ignore[attr-defined]
-
-    @property
-    def structure(self) -> Any:
-        """The map D as a scipy.sparse matrix of shape (m, p)."""
-        return self.layout.project.D
+    t = of_its("path.t")
+    kappa = of_its("path.kappa")
+    result = of_its("path.result")
+    stats = of_its("path.stats")
+    trajectory = of_its("path.trajectory")
+    encoder = of_its("path.encoder")
+    scale = of_its("path.scale")
+    n_outputs = of_its("path.n_outputs")
+    output_names = of_its("path.output_names")
+    classes = of_its("path.classes")
+    event_times = of_its("path.event_times")
+    entry_times = of_its("path.entry_times")
+    exit_times = of_its("path.exit_times")
+    loss = of_its("path.loss.loss")
+    split = of_its("path.coef")
+    structure = of_its("layout.project.D", "The map D as a scipy.sparse matrix of shape (m, p).")
 
     # --- reading ---------------------------------------------------------------------------------------------
 
@@ -209,10 +203,6 @@ class StructuredPath:
     @cached_property
     def dense(self) -> Array:
         return self._outputs(self._estimate(self.t, "dense")[1])
-
-    @property
-    def split(self) -> Array:
-        return self.path.coef
 
     @property
     def deviance_ratio(self) -> Array:
