@@ -50,6 +50,14 @@ class Named {
         return array<const double>(name, shape);
     }
 
+    // A square matrix whose rows may lie further apart than they are long.
+    std::pair<const double*, Size> square(const char* name, Size size) const {
+        const auto matrix = get<nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>>(name);
+        const bool fits = Size(matrix.shape(0)) == size && Size(matrix.shape(1)) == size;
+        if (!fits || (size > 1 && matrix.stride(1) != 1)) refuse(name, "has a wrong shape");
+        return {matrix.data(), matrix.stride(0)};
+    }
+
     Size length(const char* name, size_t axis = 0) const {
         const auto array = get<nb::ndarray<nb::ro, nb::device::cpu>>(name);
         if (axis >= array.ndim()) refuse(name, "has a wrong shape");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -34,6 +35,15 @@ class Opposites {
     std::deque<double> values_;
     std::deque<std::vector<int32_t>> rows_;
 };
+
+// Columns of `rows` numbers times `count` sets of coefficients, three at most.
+inline void multiply(const Kernels* kernels, std::span<const Column> columns, Size rows, Size count, const double* v,
+                     double* out) {
+    const double none[3] = {0, 0, 0};
+    Data plain{};
+    plain.q = count;
+    kernels->predict({rows, Size(columns.size()), columns.data(), true}, plain, none, v, out);
+}
 
 // Some of the columns of a design, valid until the next choice.
 class ColumnChoice {

@@ -2,21 +2,11 @@
 #pragma once
 
 #include <algorithm>
-#include <span>
 #include <vector>
 
-#include "kernels.hpp"
+#include "columns.hpp"
 
 namespace bregpath {
-
-// Columns of `rows` numbers times `count` sets of coefficients, three at most.
-inline void multiply(const Kernels* kernels, std::span<const Column> columns, Size rows, Size count, const double* v,
-                     double* out) {
-    const double none[3] = {0, 0, 0};
-    Data plain{};
-    plain.q = count;
-    kernels->predict({rows, Size(columns.size()), columns.data(), true}, plain, none, v, out);
-}
 
 class CompactGram {
    public:
@@ -49,6 +39,16 @@ class CompactGram {
     void choose(const Items& items) {
         columns_.clear();
         for (const auto item : items) columns_.push_back({&matrix_[position_[item] * room_]});
+    }
+
+    // Take in the items that are new with their entries of a large matrix, and choose the items.
+    template <class Items>
+    void choose_from(const double* large, Size stride, const Items& items) {
+        Size known = Size(used_.size());
+        add(items);
+        for (; known < Size(used_.size()); ++known)
+            for (Size i = 0; i <= known; ++i) set(known, i, large[used_[known] * stride + used_[i]]);
+        choose(items);
     }
 
     // The matrix times coefficients of the chosen items, at the position of each item in use.

@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <initializer_list>
-#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -22,8 +21,7 @@ class DataRows : public Rows {
         r_.assign(size_, 0.0);
         products_.assign(2 * m * outputs, 0.0);
         if (!linear_) return;
-        zero_.assign(m * outputs + n_alpha, 0.0), others_.resize(m);
-        std::iota(others_.begin(), others_.end(), Size{0});
+        zero_.assign(m * outputs + n_alpha, 0.0), others_ = others_of({}, m);
     }
 
     void load(const Point& at, const double* R, const double* residual) override {
@@ -66,13 +64,7 @@ class DataRows : public Rows {
 
     void finish(const double* z_now, const double*, double* z, double* slope) override {
         if (!linear_) {  // else arrive() has multiplied all columns
-            others_.clear();
-            for (Size j = 0, c = 0; j < m_; ++j) {
-                if (c < Size(live_.size()) && live_[c] == j)
-                    ++c;
-                else
-                    others_.push_back(j);
-            }
+            others_ = others_of(live_, m_);
             if (others_.empty()) return;
             for (Size i = 0; i < size_; ++i) r_[i] = next_.R[i] - now_.R[i];
             dots(others_, {r_.data(), next_.residual.data()}, products_.data());

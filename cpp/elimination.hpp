@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels.hpp"
+#include "columns.hpp"
 #include "lapack.hpp"
 
 namespace bregpath {
@@ -89,9 +89,6 @@ class Elimination {
         if (eliminated_ < p && !lapack.invert(core_size(), core(factor), p)) return false;
         if (eliminated_ == 0) return true;
         for (Size i = eliminated_; i < p; ++i) mirror(factor, i);
-        Data plain{};
-        plain.q = 1;
-        const double nothing = 0;
         for (Size i = eliminated_ - 1; i >= 0; --i) {
             double* row = factor + i * p;
             columns.clear(), shares.clear();
@@ -99,8 +96,7 @@ class Elimination {
                 columns.push_back({factor + neighbours_[a] * p + i + 1});
                 shares.push_back(-row[neighbours_[a]]);
             }
-            const Columns later{p - i - 1, Size(columns.size()), columns.data(), true};
-            if (later.n > 0) kernels->predict(later, plain, &nothing, shares.data(), row + i + 1);
+            if (i + 1 < p) multiply(kernels, columns, p - i - 1, 1, shares.data(), row + i + 1);
             row[i] = 1 / row[i];
             for (Size a = starts_[i]; a < starts_[i + 1]; ++a) row[i] += shares[a - starts_[i]] * row[neighbours_[a]];
             mirror(factor, i);

@@ -2,9 +2,9 @@
 // bregpath/_kernels/exponential.py, which explains it. Coordinates are those of the columns, then that of the intercept.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 #include <span>
+#include <tuple>
 #include <vector>
 
 #include "arguments.hpp"
@@ -19,7 +19,6 @@ namespace {
 using namespace bregpath;
 
 const Kernels* kernels = nullptr;
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 class Exponential {
    public:
@@ -29,10 +28,7 @@ class Exponential {
         const Named limits("the penalty", penalty), gram("the block", block);
         m_ = gram.length("gram_mean"), all_ = m_ + 1;
         mean_ = gram.numbers("gram_mean", {m_});
-        const auto matrix = gram.get<nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>>("gram");
-        require(Size(matrix.shape(0)) == m_ && Size(matrix.shape(1)) == m_ && (m_ < 2 || matrix.stride(1) == 1),
-                "the Gram matrix has a wrong shape");
-        matrix_ = matrix.data(), stride_ = matrix.stride(0);
+        std::tie(matrix_, stride_) = gram.square("gram", m_);
         fit_intercept_ = Named("the settings", settings).get<bool>("fit_intercept");
         const double *weights = limits.numbers("weights", {m_, 1}), *lower = limits.numbers("lower", {m_, 1}),
                      *upper = limits.numbers("upper", {m_, 1});
@@ -62,7 +58,7 @@ class Exponential {
                 const ExponentialKnots start = knots.from(last);
                 load(start);
                 require_rows();
-                gather_moments();
+                among_movers_.choose_from(matrix_, stride_, std::span(movers_).first(rows_.size()));
                 const double length = decompose(rounded(std::max(h, set_.least_trial * *start.t)));
                 set_knots(length);
                 const Size count = walk(start);
@@ -122,17 +118,6 @@ class Exponential {
             if (j < m_) wait_[j] = 0, has_row_[j] = true;
         nb::gil_scoped_acquire gil;
         make_rows_(nb::ndarray<nb::numpy, const double, nb::ndim<1>>(wait_.data(), {size_t(m_)}, nb::handle()));
-    }
-
-    // Of the columns that move, and did before, from the large matrix into a small one.
-    void gather_moments() {
-        const std::span<const Size> columns(movers_.data(), rows_.size());
-        const std::vector<int32_t>& used = among_movers_.used();
-        const Size old = Size(used.size());
-        among_movers_.add(columns);
-        for (Size i = old; i < Size(used.size()); ++i)
-            for (Size j = 0; j <= i; ++j) among_movers_.set(i, j, matrix_[used[i] * stride_ + used[j]]);
-        among_movers_.choose(columns);
     }
 
     // Lanczos' method: modes with which coefficients err by little up to some length, which is returned.

@@ -7,44 +7,40 @@ namespace {
 
 using namespace bregpath;
 
-template <class T>
-using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Out = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-
 // A wrong index would read foreign memory, so all are checked.
-template <class T>
-void require_ranges(const Vector<T>& bounds, int64_t end, const char* what) {
-    require(bounds.shape(0) > 0 && bounds.data()[0] == 0 && bounds.data()[bounds.shape(0) - 1] == end, what);
-    for (size_t i = 1; i < bounds.shape(0); ++i) require(bounds.data()[i - 1] <= bounds.data()[i], what);
+const int64_t* read_ranges(const Named& from, const char* name, Size end, const char* what) {
+    const Size count = from.length(name);
+    const int64_t* bounds = from.array<const int64_t>(name, {count});
+    require(count > 0 && bounds[0] == 0 && bounds[count - 1] == end && std::is_sorted(bounds, bounds + count), what);
+    return bounds;
 }
 
-Graph read_graph(const Vector<int64_t>& colours, const Vector<int64_t>& starts, const Vector<int32_t>& sites) {
-    const Size p = Size(starts.shape(0)) - 1;
+Graph read_graph(const Named& from) {
+    const Size p = from.length("starts") - 1, neighbours = from.length("sites");
     require(p >= 1, "there are no sites");
-    require_ranges(colours, p, "the colours do not cover the sites");
-    require_ranges(starts, int64_t(sites.shape(0)), "the neighbour lists do not cover the neighbours");
-    for (size_t e = 0; e < sites.shape(0); ++e)
-        require(sites.data()[e] >= 0 && sites.data()[e] < p, "a neighbour is not a site");
-    return {p, colours.data(), Size(colours.shape(0)) - 1, starts.data(), sites.data()};
+    const int32_t* sites = from.array<const int32_t>("sites", {neighbours});
+    require(std::all_of(sites, sites + neighbours, [p](int32_t j) { return j >= 0 && j < p; }),
+            "a neighbour is not a site");
+    return {p, read_ranges(from, "colours", p, "the colours do not cover the sites"), from.length("colours") - 1,
+            read_ranges(from, "starts", neighbours, "the neighbour lists do not cover the neighbours"), sites};
 }
 
 template <class Block>
-void run(const typename Block::Model& model, Out<typename Block::Code>& out, Size chains, Size burn_in, Size thin,
-         uint64_t seed, const Named& options) {
+void run(const typename Block::Model& model, const Named& from) {
     using Code = typename Block::Code;
     static const double one = 1.0;
-    const Size p = model.graph.p, n_betas = options.has("betas") ? options.length("betas") : 1;
-    require(Size(out.shape(1)) == p, "out has a wrong shape");
+    const Named options("options", from.get<nb::dict>("options"));
+    const Size n = from.length("out"), p = model.graph.p, n_betas = options.has("betas") ? options.length("betas") : 1;
+    const Size chains = from.get<Size>("chains"), burn_in = from.get<Size>("burn_in"), thin = from.get<Size>("thin");
+    require(from.length("out", 1) == p, "out has a wrong shape");
     require(chains >= 1 && burn_in >= 0 && thin >= 1, "chains, burn_in or thin is out of range");
     require(n_betas >= 1 && n_betas <= 256, "there must be 1 to 256 betas");
     const auto array = [&]<class T>(const char* name, std::initializer_list<Size> shape, T* none) {
         return options.has(name) ? options.array<T>(name, shape) : none;
     };
     Code* const absent = nullptr;
-    const Plan<Code> plan{Size(out.shape(0)), chains, burn_in, thin, seed, array("betas", {n_betas}, &one), n_betas,
-                          out.data(), array("halfway", {chains, p}, absent),
+    const Plan<Code> plan{n, chains, burn_in, thin, from.get<uint64_t>("seed"), array("betas", {n_betas}, &one), n_betas,
+                          from.array<Code>("out", {n, p}), array("halfway", {chains, p}, absent),
                           array("start", {chains, n_betas, p}, (const Code*)absent),
                           array("ends", {chains, n_betas, p}, absent),
                           array("rejected", {n_betas - 1}, (double*)nullptr),
@@ -58,37 +54,28 @@ void run(const typename Block::Model& model, Out<typename Block::Code>& out, Siz
     });
 }
 
-void gibbs_ising(Vector<double> fields, Vector<double> couplings, Vector<int64_t> colours, Vector<int64_t> starts,
-                 Vector<int32_t> sites, Out<int8_t> out, Size chains, Size burn_in, Size thin, uint64_t seed,
-                 nb::dict options) {
-    const IsingBlock::Model model{read_graph(colours, starts, sites), fields.data(), couplings.data()};
-    require(Size(fields.shape(0)) == model.graph.p && couplings.shape(0) == sites.shape(0),
-            "fields or couplings have a wrong length");
-    run<IsingBlock>(model, out, chains, burn_in, thin, seed, Named("options", options));
+void gibbs_ising(nb::kwargs arguments) {
+    const Named from("gibbs_ising", arguments);
+    const Graph graph = read_graph(from);
+    run<IsingBlock>({graph, from.numbers("fields", {graph.p}), from.numbers("couplings", {from.length("sites")})}, from);
 }
 
-void gibbs_potts(Vector<double> fields, Matrix couplings, Vector<int64_t> offsets, Vector<int64_t> colours,
-                 Vector<int64_t> starts, Vector<int32_t> sites, Out<int32_t> out, Size chains, Size burn_in, Size thin,
-                 uint64_t seed, nb::dict options) {
-    const PottsBlock::Model model{read_graph(colours, starts, sites), offsets.data(), fields.data(),
-                                            couplings.data()};
-    require(Size(offsets.shape(0)) == model.graph.p + 1, "offsets have a wrong length");
-    require_ranges(offsets, int64_t(fields.shape(0)), "the offsets do not cover the fields");
-    for (Size j = 0; j < model.graph.p; ++j) require(offsets.data()[j] < offsets.data()[j + 1], "a site has no states");
-    require(couplings.shape(0) == fields.shape(0) && couplings.shape(1) == fields.shape(0),
-            "couplings have a wrong shape");
-    run<PottsBlock>(model, out, chains, burn_in, thin, seed, Named("options", options));
+void gibbs_potts(nb::kwargs arguments) {
+    const Named from("gibbs_potts", arguments);
+    const Graph graph = read_graph(from);
+    const Size states = from.length("fields");
+    const int64_t* offsets = read_ranges(from, "offsets", states, "the offsets do not cover the fields");
+    require(from.length("offsets") == graph.p + 1, "offsets have a wrong length");
+    for (Size j = 0; j < graph.p; ++j) require(offsets[j] < offsets[j + 1], "a site has no states");
+    run<PottsBlock>({graph, offsets, from.numbers("fields", {states}), from.numbers("couplings", {states, states})}, from);
 }
 
 }  // namespace
 
 void bind_gibbs(nb::module_& m) {
-    m.def("gibbs_ising", &gibbs_ising, nb::arg("fields"), nb::arg("couplings"), nb::arg("colours"), nb::arg("starts"),
-          nb::arg("sites"), nb::arg("out"), nb::arg("chains"), nb::arg("burn_in"), nb::arg("thin"), nb::arg("seed"),
-          nb::arg("options") = nb::dict(),
+    m.def("gibbs_ising", &gibbs_ising,
           "Codes of states (0 for -1, 1 for +1) of an Ising model into `out`; row d * chains + c is draw d of chain c. "
-          "Options are arrays of a Plan: betas, halfway, start, ends, rejected, trips.");
-    m.def("gibbs_potts", &gibbs_potts, nb::arg("fields"), nb::arg("couplings"), nb::arg("offsets"), nb::arg("colours"),
-          nb::arg("starts"), nb::arg("sites"), nb::arg("out"), nb::arg("chains"), nb::arg("burn_in"), nb::arg("thin"),
-          nb::arg("seed"), nb::arg("options") = nb::dict(), "The same for a Potts model with `couplings` (P, P).");
+          "Arrays `fields`, `couplings` (one a neighbour), `colours`, `starts`, `sites`; numbers `chains`, `burn_in`, "
+          "`thin`, `seed`; `options` are arrays of a Plan: betas, halfway, start, ends, rejected, trips.");
+    m.def("gibbs_potts", &gibbs_potts, "The same for a Potts model with `couplings` (P, P) and `offsets` of its sites.");
 }

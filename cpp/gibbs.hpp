@@ -12,22 +12,9 @@
 #include <vector>
 
 #include "kernels.hpp"
+#include "scalars.hpp"
 
 namespace bregpath {
-
-// exp(x) with a relative error below 1e-12, far less than a sampler could show. Clamped, so never 0, inf or nan.
-inline double sampler_exp(double x) {
-    constexpr double shifter = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer in the low bits
-    constexpr double c[] = {1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040, 1.0 / 720, 1.0 / 120,
-                            1.0 / 24,      1.0 / 6,      1.0 / 2,     1.0,        1.0};
-    x = x > -700.0 ? x : -700.0;
-    x = x < 700.0 ? x : 700.0;
-    const double shifted = x * 1.4426950408889634 + shifter;
-    const double r = x - (shifted - shifter) * 0.6931471805599453;
-    double y = c[0];
-    for (int k = 1; k < 11; ++k) y = y * r + c[k];
-    return y * std::bit_cast<double>((std::bit_cast<uint64_t>(shifted) << 52) + (uint64_t{1023} << 52));
-}
 
 // SplitMix64: turns one seed into the seeds of all streams.
 struct SplitMix {
@@ -142,7 +129,7 @@ class IsingBlock {
         const double *eta = eta_.data(), *u = uniform_.data();
         double* x = state_.data() + first * m;
         // P(x_j = 1 | rest) = 1 / (1 + exp(-eta))
-        for (Size i = 0; i < count; ++i) x[i] = u[i] * (1.0 + sampler_exp(-eta[i])) < 1.0 ? 1.0 : -1.0;
+        for (Size i = 0; i < count; ++i) x[i] = u[i] * (1.0 + fast_exp(-eta[i])) < 1.0 ? 1.0 : -1.0;
     }
 
     // a_j + share * sum_k b_jk x_k for every chain
@@ -239,7 +226,7 @@ class PottsBlock {
             const double largest = *std::max_element(eta, eta + q);
             for (Size l = 0; l < q; ++l) eta[l] = beta_[i] * (eta[l] - largest);
         }
-        for (Size i = 0; i < chains_ * q; ++i) eta_[i] = sampler_exp(eta_[i]);
+        for (Size i = 0; i < chains_ * q; ++i) eta_[i] = fast_exp(eta_[i]);
         random_.fill(uniform_.data(), chains_);
         for (Size i = 0; i < chains_; ++i) {
             double* weight = eta_.data() + i * q;
@@ -314,7 +301,7 @@ class Replicas {
             Size* at = at_.data() + c * levels_;  // the replica at each temperature
             for (Size l = odd_; l + 1 < levels_; l += 2) {
                 const double gain = (plan_.betas[l] - plan_.betas[l + 1]) * (weight_[at[l + 1]] - weight_[at[l]]);
-                const double accepted = gain < 0.0 ? sampler_exp(gain) : 1.0;
+                const double accepted = gain < 0.0 ? fast_exp(gain) : 1.0;
                 if (plan_.rejected) plan_.rejected[l] += 1.0 - accepted;
                 if (double(random_() >> 11) * 0x1p-53 >= accepted) continue;
                 std::swap(at[l], at[l + 1]);

@@ -138,12 +138,7 @@ class GramRows final : public Rows {
 
     // The columns of which evaluate() and product() are told the coefficients: those of a step, for all of its stages.
     void choose(const Index& columns) {
-        Size known = Size(compact_.used().size());
-        compact_.add(columns);
-        for (const auto& used = compact_.used(); known < Size(used.size()); ++known)
-            for (Size i = 0; i <= known; ++i)
-                compact_.set(known, i, moments_.matrix[used[known] * moments_.stride + used[i]]);
-        compact_.choose(columns);
+        compact_.choose_from(moments_.matrix, moments_.stride, columns);
         chosen_.clear(), chosen_mean_.clear(), chosen_target_.clear();
         for (const Size j : columns) {
             chosen_.push_back(compact_.position(j));

@@ -1,6 +1,5 @@
 // One regression a node of a graph, on features of the other nodes; a coefficient has a place in one or two of them.
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "compact_gram.hpp"
@@ -25,9 +24,7 @@ class GraphRows final : public DataRows {
         for (size_t d = 0; d < nodes_.size(); ++d) node_of_.insert(node_of_.end(), nodes_[d].data.q, int32_t(d));
         // Sparse features, and nodes of several outputs that lie n apart, take all rows at once.
         together_ = has_grams() ? std::max(kMinRowsTogether, (kNumbersTogether / features_.k) & ~Size{7}) : n;
-        Index everything(source_.size() / places_);
-        std::iota(everything.begin(), everything.end(), Size{0});
-        all_ = lay_out(everything);
+        all_ = lay_out(others_of({}, Size(source_.size()) / places_));
     }
 
     void hessian(const Point& v, double* out) override {

@@ -3,8 +3,8 @@
 // factor of the members is updated instead of made anew.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <span>
+#include <tuple>
 #include <vector>
 
 #include "arguments.hpp"
@@ -16,7 +16,6 @@ namespace {
 using namespace bregpath;
 
 const Kernels* kernels = nullptr;
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 struct Singular {};  // columns depend on each other: the reference knows what to do
 struct Stalled {};
@@ -111,10 +110,7 @@ class InverseScaleSpace {
         const double* target = gram.numbers("gram_target", {m_});
         target_.assign(target, target + m_);
         y_mean_ = gram.get<double>("y_mean"), square_ = gram.get<double>("y_square");
-        const auto matrix = gram.get<nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>>("gram");
-        require(Size(matrix.shape(0)) == m_ && Size(matrix.shape(1)) == m_ && matrix.stride(1) == 1,
-                "the Gram matrix has a wrong shape");
-        matrix_ = matrix.data(), stride_ = matrix.stride(0);
+        std::tie(matrix_, stride_) = gram.square("gram", m_);
         fit_intercept_ = set.get<bool>("fit_intercept");
         if (!fit_intercept_) about_zero();
         scale_ = set.get<double>("scale"), enough_ = set.get<double>("enough");

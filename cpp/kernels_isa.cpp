@@ -40,23 +40,28 @@ void by_rows(const Columns& x, Work work) {
 
 // --- products with a run of rows of dense columns ------------------------------------------------------------
 
+// A sum of four columns, each times its coefficient.
+struct FourColumns {
+    const double *x0, *x1, *x2, *x3;
+    double b0, b1, b2, b3;
+
+    FourColumns(const Column* x, Size i0, const double* b)
+        : x0(x[0].values + i0), x1(x[1].values + i0), x2(x[2].values + i0), x3(x[3].values + i0), b0(b[0]), b1(b[1]),
+          b2(b[2]), b3(b[3]) {}
+    double at(Size i) const { return (b0 * x0[i] + b1 * x1[i]) + (b2 * x2[i] + b3 * x3[i]); }
+};
+
 void add_dense_columns(const Column* x, Size k, Size i0, Size m, const double* beta, double* eta) {
     Size c = 0;
     for (; c + 8 <= k; c += 8) {
-        const double *x0 = x[c].values + i0, *x1 = x[c + 1].values + i0, *x2 = x[c + 2].values + i0, *x3 = x[c + 3].values + i0;
-        const double *x4 = x[c + 4].values + i0, *x5 = x[c + 5].values + i0, *x6 = x[c + 6].values + i0, *x7 = x[c + 7].values + i0;
-        const double b0 = beta[c], b1 = beta[c + 1], b2 = beta[c + 2], b3 = beta[c + 3];
-        const double b4 = beta[c + 4], b5 = beta[c + 5], b6 = beta[c + 6], b7 = beta[c + 7];
+        const FourColumns one(x + c, i0, beta + c), two(x + c + 4, i0, beta + c + 4);
 #pragma omp simd
-        for (Size i = 0; i < m; ++i)
-            eta[i] += ((b0 * x0[i] + b1 * x1[i]) + (b2 * x2[i] + b3 * x3[i])) +
-                      ((b4 * x4[i] + b5 * x5[i]) + (b6 * x6[i] + b7 * x7[i]));
+        for (Size i = 0; i < m; ++i) eta[i] += one.at(i) + two.at(i);
     }
     for (; c + 4 <= k; c += 4) {
-        const double *x0 = x[c].values + i0, *x1 = x[c + 1].values + i0, *x2 = x[c + 2].values + i0, *x3 = x[c + 3].values + i0;
-        const double b0 = beta[c], b1 = beta[c + 1], b2 = beta[c + 2], b3 = beta[c + 3];
+        const FourColumns one(x + c, i0, beta + c);
 #pragma omp simd
-        for (Size i = 0; i < m; ++i) eta[i] += (b0 * x0[i] + b1 * x1[i]) + (b2 * x2[i] + b3 * x3[i]);
+        for (Size i = 0; i < m; ++i) eta[i] += one.at(i);
     }
     for (; c < k; ++c) {
         const double *x0 = x[c].values + i0, b0 = beta[c];
@@ -69,13 +74,9 @@ void add_dense_columns(const Column* x, Size k, Size i0, Size m, const double* b
 void add_dense_columns2(const Column* x, Size k, Size i0, Size m, const double* a, const double* b, double* u, double* v) {
     Size c = 0;
     for (; c + 4 <= k; c += 4) {
-        const double *x0 = x[c].values + i0, *x1 = x[c + 1].values + i0, *x2 = x[c + 2].values + i0, *x3 = x[c + 3].values + i0;
-        const double a0 = a[c], a1 = a[c + 1], a2 = a[c + 2], a3 = a[c + 3], b0 = b[c], b1 = b[c + 1], b2 = b[c + 2], b3 = b[c + 3];
+        const FourColumns one(x + c, i0, a + c), two(x + c, i0, b + c);
 #pragma omp simd
-        for (Size i = 0; i < m; ++i) {
-            u[i] += (a0 * x0[i] + a1 * x1[i]) + (a2 * x2[i] + a3 * x3[i]);
-            v[i] += (b0 * x0[i] + b1 * x1[i]) + (b2 * x2[i] + b3 * x3[i]);
-        }
+        for (Size i = 0; i < m; ++i) u[i] += one.at(i), v[i] += two.at(i);
     }
     add_dense_columns(x + c, k - c, i0, m, a + c, u);
     add_dense_columns(x + c, k - c, i0, m, b + c, v);

@@ -14,6 +14,26 @@ namespace bregpath {
 using Index = std::vector<Size>;  // columns of a working set
 using Flags = std::vector<char>;  // one a column of a working set
 
+inline Index marked(const Flags& columns) {
+    Index index;
+    for (size_t j = 0; j < columns.size(); ++j)
+        if (columns[j]) index.push_back(Size(j));
+    return index;
+}
+
+// The columns of a working set of m that are none of some, which are in order.
+inline Index others_of(const Index& some, Size m) {
+    Index others;
+    others.reserve(m - some.size());
+    for (Size j = 0, c = 0; j < m; ++j) {
+        if (c < Size(some.size()) && some[c] == j)
+            ++c;
+        else
+            others.push_back(j);
+    }
+    return others;
+}
+
 // Of m columns and q outputs, stored output by output. Its methods take and give arrays for the columns `index` alone,
 // which are whole groups.
 class Penalty {

@@ -14,7 +14,6 @@ namespace bregpath {
 
 namespace {
 
-constexpr double kOutside = std::numeric_limits<double>::infinity();
 // Share of the places of a matrix that is filled, beyond which it is multiplied as a full one.
 constexpr double kFull = 0.15;
 
@@ -86,7 +85,7 @@ class PrecisionRows : public Rows {
     }
 
    protected:
-    // The derivative by all columns and alpha, and the loss if it is wanted, else 0; kOutside where there is none.
+    // The derivative by all columns and alpha, and the loss if it is wanted, else 0; kInfinity where there is none.
     virtual double differentiate(const Point& at, Known& to, double* r, bool want_value) = 0;
     virtual void prepare_hessian() {}
 
@@ -133,12 +132,9 @@ class PrecisionRows : public Rows {
             const Size j = one_end_[at.columns[c]], k = other_end_[at.columns[c]];
             put(j, k, at.beta[c]), put(k, j, at.beta[c]);
         }
-        Data plain{};
-        plain.q = 1;
-        const double nothing = 0;
+        const std::span<const Column> all(columns_of_);
         for (Size j = 0, first = 0; j < p_; first = ends_[j++])
-            k_->predict({p_, ends_[j] - first, &columns_of_[first], true}, plain, &nothing, &factors_[first],
-                        out + j * p_);
+            bregpath::multiply(k_, all.subspan(first, ends_[j] - first), p_, 1, &factors_[first], out + j * p_);
     }
 
     // The sums over a column of two matrices that are multiplied entry by entry, the first one that of a point.
@@ -171,7 +167,7 @@ class PrecisionRows : public Rows {
         const Size k = Size(at.columns.size());
         if (!std::isfinite(value)) {
             std::fill(speed, speed + k + p_, std::numeric_limits<double>::quiet_NaN());
-            return kOutside;
+            return kInfinity;
         }
         for (Size c = 0; c < k; ++c) speed[c] = -next_r_[at.columns[c]];
         for (Size j = 0; j < p_; ++j) speed[k + j] = -alpha_rate * next_r_[m_ + j];
@@ -216,16 +212,16 @@ class LikelihoodRows final : public PrecisionRows {
 
     double value(const Point& at) override {
         const Plan& plan = *plan_of(at);
-        return factor(plan, at, 1.0, work_.data()) ? loss(plan, at, work_.data()) : kOutside;
+        return factor(plan, at, 1.0, work_.data()) ? loss(plan, at, work_.data()) : kInfinity;
     }
 
    protected:
     double differentiate(const Point& at, Known& to, double* r, bool) override {
         double* inverse = to.matrix.data();
         to.plan = plan_of(at);
-        if (!factor(*to.plan, at, 1.0, inverse)) return kOutside;
+        if (!factor(*to.plan, at, 1.0, inverse)) return kInfinity;
         const double value = loss(*to.plan, at, inverse);
-        if (!to.plan->order.invert(lapack_, k_, inverse, columns_of_, factors_)) return kOutside;
+        if (!to.plan->order.invert(lapack_, k_, inverse, columns_of_, factors_)) return kInfinity;
         const int32_t* places = to.plan->places.data();
         for (Size c = 0; c < m_; ++c) r[c] = 2 * (S_[c] - inverse[places[c]]);
         for (Size j = m_; j < m_ + p_; ++j) r[j] = S_[j] - inverse[places[j]];
@@ -271,7 +267,7 @@ class CompositeRows final : public PrecisionRows {
     }
 
     double value(const Point& at) override {
-        if (!is_inside(at)) return kOutside;
+        if (!is_inside(at)) return kInfinity;
         multiply(full_S_, at, product_.data());
         column_sums(at, product_.data(), sums_);
         return loss(at, sums_);
@@ -280,7 +276,7 @@ class CompositeRows final : public PrecisionRows {
    protected:
     double differentiate(const Point& at, Known& to, double* r, bool want_value) override {
         const double* d = at.alpha;
-        if (!(want_value ? is_inside(at) : has_positive_diagonal(at))) return kOutside;
+        if (!(want_value ? is_inside(at) : has_positive_diagonal(at))) return kInfinity;
         double* product = to.matrix.data();
         multiply(full_S_, at, product);
         column_sums(at, product, to.quadratic);

@@ -39,9 +39,7 @@ class StateRows final : public Rows {
             where_.push_back(starts_[to] + places.source[i] * widths_[to] + places.target[i] - nodes_[to].first);
             pair_.push_back(int32_t(to * p_ + from));
         }
-        everything_.resize(where_.size() / places_);
-        std::iota(everything_.begin(), everything_.end(), Size{0});
-        all_ = join(everything_);
+        all_ = join(others_of({}, Size(where_.size()) / places_));
     }
 
     // --- the border: neither R nor residuals pass it
@@ -53,13 +51,7 @@ class StateRows final : public Rows {
     void begin(const Point& now, const double*, double h, const Chebyshev::Stages& stages) override {
         live_ = now.columns, at_stage_ = 0;
         weigh(stages, h);
-        others_.clear();
-        for (Size j = 0, c = 0; j < Size(everything_.size()); ++j) {
-            if (c < Size(live_.size()) && live_[c] == j)
-                ++c;
-            else
-                others_.push_back(j);
-        }
+        others_ = others_of(live_, Size(where_.size()) / places_);
         at_rest_ = join(others_);
         if (!others_.empty() && share_of_.size() > 1) integral_.assign(n * total_width(), 0.0);
     }
@@ -252,7 +244,7 @@ class StateRows final : public Rows {
     Size p_, places_;
     std::vector<int32_t> states_, pair_;  // (nodes, n); of each place: to * p + from
     Index widths_, starts_, where_;       // of each node, and where its tables start; where each place is in the tables
-    Index everything_, live_, others_;
+    Index live_, others_;
     Sources all_, at_rest_;
     Spot now_, next_;
     std::vector<double> sums_, tile_, share_, alpha_, slope_, share_of_, integral_;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <memory>
 #include <numeric>
 #include <utility>
@@ -36,25 +35,12 @@ struct Stalled {
     bool outside = false;  // because the path is about to leave the domain of the loss
 };
 
-inline double largest_of(const double* v, Size size, double at_least) {
-    for (Size i = 0; i < size; ++i) at_least = std::max(at_least, std::abs(v[i]));
-    return at_least;
-}
-
-inline Index marked(const Flags& columns) {
-    Index index;
-    for (size_t j = 0; j < columns.size(); ++j)
-        if (columns[j]) index.push_back(Size(j));
-    return index;
-}
-
 class Stepper {
    public:
     Stepper(const Kernels* kernels, std::unique_ptr<Rows> rows, Penalty penalty, const Settings& settings)
         : k_(kernels), rows_(std::move(rows)), penalty_(std::move(penalty)), set_(settings),
           method_(settings.damping, settings.stability), m_(penalty_.m), q_(penalty_.q), n_alpha_(rows_->n_alpha),
-          everything_(m_) {
-        std::iota(everything_.begin(), everything_.end(), Size{0});
+          everything_(others_of({}, m_)) {
         for (State* s : {&state, &next_}) {
             for (auto* v : {&s->alpha, &s->alpha_slope, &s->alpha_direction}) v->assign(n_alpha_, 0.0);
             for (auto* v : {&s->z, &s->slope, &s->direction}) v->assign(m_ * q_, 0.0);
@@ -128,6 +114,13 @@ class Stepper {
         std::swap(state, next_);
     }
 
+    // What the next state has of the present one: the curvature as it was seen, and what all steps have cost.
+    void remember() {
+        next_.rate = state.rate, next_.age = state.age, next_.frozen_t = state.frozen_t;
+        next_.direction = state.direction, next_.alpha_direction = state.alpha_direction;
+        next_.gradients = state.gradients, next_.products = state.products;
+    }
+
     bool above_rounding(double value) const {
         return !(value <= state.value + set_.rounding * (std::abs(state.value) + 1e-3));
     }
@@ -150,11 +143,9 @@ class Stepper {
         }
         finish(marked(live));
         std::swap(next_.z, moved_);  // columns at rest moved like all others, not by quadrature
+        remember();
         next_.h = next_.reach = h;
-        next_.rate = state.rate, next_.age = state.age, next_.frozen_t = state.frozen_t;
-        next_.gradients = state.gradients + 1;
-        next_.products = state.products + 2.0 * double(m_);
-        next_.direction = state.direction, next_.alpha_direction = state.alpha_direction;
+        next_.gradients += 1, next_.products += 2.0 * double(m_);
         commit();
     }
 
@@ -165,7 +156,7 @@ class Stepper {
         const Flags started = active(state.z, entry_now_);
         renew_curvature(started);
         const double rate = set_.kappa * set_.rate_margin * next_.rate;
-        double h = state.h > 0 ? state.h : first_length(), reach = 0, earlier_rise = std::numeric_limits<double>::infinity();
+        double h = state.h > 0 ? state.h : first_length(), reach = 0, earlier_rise = kInfinity;
         bool outside = false;
         Flags forced(m_, 0), entering(m_, 0), is_live(m_, 0);
         for (int attempts = 0; attempts < set_.max_attempts && h > 1e-13 * state.t; ++attempts) {
@@ -203,7 +194,7 @@ class Stepper {
                 }
                 const double shorter = std::isfinite(worst) && worst > 0 ? set_.safety / std::cbrt(worst) : 0.1;
                 h *= std::min(0.5, std::max(0.1, shorter));
-                earlier_rise = above_rounding(highest) ? rise : std::numeric_limits<double>::infinity();
+                earlier_rise = above_rounding(highest) ? rise : kInfinity;
                 continue;
             }
             finish(live);
@@ -229,10 +220,8 @@ class Stepper {
     // What the next step remembers of the curvature, which changes slowly unless many columns have entered.
     void renew_curvature(const Flags& started) {
         if (rows_->has_linear_stages() && state.t >= set_.freeze_growth * state.frozen_t) freeze();
-        next_.frozen_t = state.frozen_t;
-        next_.direction = state.direction, next_.alpha_direction = state.alpha_direction;
-        next_.rate = state.rate, next_.age = state.age + 1;
-        next_.gradients = state.gradients, next_.products = state.products;
+        remember();
+        ++next_.age;
         if (next_.rate > 0 && next_.age < set_.rate_steps && !has_many_new(started)) return;
         next_.rate = curvature_rate(started, 2, next_), next_.age = 0;
         next_.products += 4.0 * double(std::count(started.begin(), started.end(), 1));
@@ -294,7 +283,7 @@ class Stepper {
     // Largest loss at a few times inside a step, where the path is read by cubics: infinite outside of its domain.
     double highest_inside(double h, const Index& live) {
         const std::vector<double>& end = moving_.stage();
-        double highest = -std::numeric_limits<double>::infinity();
+        double highest = -kInfinity;
         inside_.resize(end.size()), inside_beta_.resize(live.size() * q_);
         for (double k = 1; k <= set_.inside; ++k) {
             const double theta = k / (set_.inside + 1);

@@ -105,11 +105,10 @@ void require_classes(const Data& data, Size n) {
 }
 
 std::unique_ptr<Rows> read_gram_rows(const Named& from, const Data& data, Columns x, Size m, double alpha_rate) {
-    const auto gram = from.get<nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>>("gram");
-    require(Size(gram.shape(0)) == m && Size(gram.shape(1)) == m && (m < 2 || gram.stride(1) == 1) && data.q == 1,
-            "the Gram matrix has a wrong shape");
+    require(data.q == 1, "a Gram matrix is that of one output");
     x.at = x.k > 0 ? x.at : nullptr, x.k = m;
-    const Moments moments{gram.data(), gram.stride(0), from.numbers("gram_mean", {m}), from.numbers("gram_target", {m}),
+    const auto [matrix, stride] = from.square("gram", m);
+    const Moments moments{matrix, stride, from.numbers("gram_mean", {m}), from.numbers("gram_target", {m}),
                           from.get<double>("y_mean"), from.get<double>("y_square")};
     return gram_rows(kernels, data, x, moments, alpha_rate);
 }

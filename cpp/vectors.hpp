@@ -1,12 +1,16 @@
 // Small arithmetic that several share.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "kernels.hpp"
 
 namespace bregpath {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 inline double dot(const double* x, const double* y, Size n) {
     double sum = 0;
@@ -16,6 +20,12 @@ inline double dot(const double* x, const double* y, Size n) {
 }
 
 inline double norm(const std::vector<double>& x) { return std::sqrt(dot(x.data(), x.data(), Size(x.size()))); }
+
+// The largest size of some numbers, or what it is at least.
+inline double largest_of(const double* v, Size size, double at_least) {
+    for (Size i = 0; i < size; ++i) at_least = std::max(at_least, std::abs(v[i]));
+    return at_least;
+}
 
 // y += a x.
 inline void add(double a, const double* x, double* y, Size n) {

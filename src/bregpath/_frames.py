@@ -193,10 +193,7 @@ class ColumnEncoder:
 
     def _check_finite(self, design: npt.NDArray[np.float64], missing: set[int]) -> None:
         """Refuse missing and infinite values; `missing` are columns already known to have the former."""
-        # No mask of the size of the design. A sum may overflow to inf, so suspects are looked at again.
-        with np.errstate(over="ignore", invalid="ignore"):
-            suspects = np.flatnonzero(~np.isfinite(design.sum(axis=0)))
-        suspects = suspects[[not np.isfinite(design[:, j]).all() for j in suspects]] if suspects.size else suspects
+        suspects = np.flatnonzero(~_validation.finite_columns(design))
         has_nan = np.array([np.isnan(design[:, j]).any() for j in suspects], dtype=bool)
         groups = self.groups
         missing = missing.union(groups[suspects[has_nan]].tolist())

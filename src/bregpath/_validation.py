@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from bregpath._typing import Array
+from bregpath._typing import Array, BoolArray
 
 __all__ = [
+    "add_offset",
     "as_array",
     "canonical_csc",
     "check_counts",
@@ -26,6 +27,7 @@ __all__ = [
     "check_times",
     "check_unit",
     "check_weights",
+    "finite_columns",
     "is_sparse",
     "unmasked",
 ]
@@ -86,6 +88,15 @@ def check_design(X: Any, finite: bool = True) -> Any:
     return X
 
 
+def finite_columns(X: Array) -> BoolArray:
+    """Which columns hold neither NaN nor infinity, found in one pass without a temporary of the size of X."""
+    with np.errstate(invalid="ignore", over="ignore"):  # inf - inf
+        finite = np.isfinite(X.sum(axis=0, dtype=np.float64))
+    for j in np.flatnonzero(~finite):  # the sum of large numbers may be infinite too
+        finite[j] = np.isfinite(X[:, j]).all()
+    return finite
+
+
 def check_finite_columns(is_finite: Array) -> None:
     """Refuse an ``X`` with columns that are not."""
     bad = np.flatnonzero(~is_finite)
@@ -123,12 +134,7 @@ def _dense(X: Any, finite: bool) -> Array:
             "X.reshape(-1, 1) for a single column or X.reshape(1, -1) for a single row."
         )
     if finite:
-        # The sum of a column is finite unless it holds NaN or infinity (or overflows): one pass, no temporary of X's
-        # size.
-        with np.errstate(invalid="ignore", over="ignore"):  # inf - inf
-            total = X.sum(axis=0, dtype=np.float64)
-        if not np.isfinite(total).all():
-            check_finite_columns(np.array([np.isfinite(X[:, j]).all() for j in range(X.shape[1])]))
+        check_finite_columns(finite_columns(X))
     return X
 
 
@@ -199,6 +205,11 @@ def check_offset(offset: Any, n: int, q: int) -> Array:
     if not np.isfinite(values).all():
         raise ValueError("`offset` contains NaN or infinity.")
     return values.reshape(n, q)
+
+
+def add_offset(eta: Array, offset: Any, q: int) -> Array:
+    """Linear predictors of ``q`` outputs with what is known of them beforehand, if anything."""
+    return eta if offset is None else eta + check_offset(offset, len(eta), q).reshape(eta.shape)
 
 
 def check_number(name: str, value: Any, *, above: float = 0.0, at_most: float = np.inf) -> float:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from scipy.sparse import csr_array
 
-__all__ = ["Complexity", "Path", "Point", "Stats", "Units", "describe", "explained", "of_the_path", "percent"]
+__all__ = ["Complexity", "Path", "Point", "Stats", "Units", "describe", "explained", "of_its", "percent"]
 
 
 def explained(deviance: Array, null_deviance: float) -> Array:
@@ -157,10 +157,7 @@ class Path:
         X = self.encode(X)
         self._require_intercepts()
         point = self.at(t)
-        eta = np.asarray(X @ point.coef) + point.intercept
-        if offset is not None:
-            eta = eta + _validation.check_offset(offset, len(eta), self.n_outputs).reshape(eta.shape)
-        return eta
+        return _validation.add_offset(np.asarray(X @ point.coef) + point.intercept, offset, self.n_outputs)
 
     def _require_intercepts(self) -> None:
         """Refuse what makes sense only for a linear predictor ``X @ coef + intercept``."""
@@ -383,9 +380,9 @@ class Path:
         return describe(self, f"Path of {self.n_features} columns", "Df", self.df)
 
 
-def of_the_path(name: str) -> Any:
-    """What a path that has a `Path` of its parameters, such as one of graphs, takes from it."""
-    return property(attrgetter(f"path.{name}"))
+def of_its(part: str, doc: str | None = None) -> Any:
+    """A property that an object takes from one of its parts, as a path of graphs does from the `Path` it has."""
+    return property(attrgetter(part), doc=doc)
 
 
 def describe(path: Any, what: str, label: str, sizes: Array) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from bregpath import _frames
+from bregpath._text import aligned
 from bregpath._typing import Array, IntArray
 
 if TYPE_CHECKING:
@@ -140,15 +141,10 @@ class ModelTable:
             rows = [[*row, cell] for row, cell in zip(rows, effects, strict=True)]
         return [header, *rows]
 
-    def lines(self, most: int = MOST) -> list[str]:
+    def lines(self) -> list[str]:
         """The first rows in columns, and how many more there are."""
-        rows = self.rows[: most + 2]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = [
-            "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows
-        ]
-        left = len(self.names) - most
-        return [*lines, f"... and {left} more"] if left > 0 else lines
+        left = len(self.names) - MOST
+        return aligned(self.rows[: MOST + 2], left={0}) + ([f"... and {left} more"] if left > 0 else [])
 
     def to_frame(self) -> pd.DataFrame:
         """One row a variable: coefficients and effects per standard deviation (needs pandas)."""

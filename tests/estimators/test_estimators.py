@@ -123,6 +123,11 @@ def test_errors_name_the_argument(logistic, estimator, message):
         estimator.fit(logistic.X, logistic.y)
 
 
+def test_a_loss_for_labels_is_refused_before_they_are_taken_for_numbers(logistic):
+    with pytest.raises(ValueError, match="use BregmanClassifier"):
+        BregmanRegressor(loss="logistic").fit(logistic.X, np.where(logistic.y > 0, "yes", "no"))
+
+
 def test_few_rows_lower_the_folds_then_use_bic():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(9, 3))

@@ -217,7 +217,7 @@ def test_the_core_checks_its_arrays():
     good = {
         "fields": np.zeros(2), "couplings": np.ones(2), "colours": np.array([0, 1, 2]), "starts": np.array([0, 1, 2]),
         "sites": np.array([1, 0], dtype=np.int32), "out": np.empty((3, 2), np.int8), "chains": 1, "burn_in": 1,
-        "thin": 1, "seed": 0,
+        "thin": 1, "seed": 0, "options": {},
     }  # fmt: skip
     core.gibbs_ising(**good)
     wrong = {

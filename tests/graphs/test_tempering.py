@@ -212,8 +212,9 @@ def test_the_core_checks_its_options():
 
     def call(**options):
         core.gibbs_potts(
-            np.zeros(4), np.zeros((4, 4)), np.array([0, 2, 4]), np.array([0, 2]), np.array([0, 0, 0]),
-            np.empty(0, np.int32), np.empty((3, 2), np.int32), 1, 1, 1, 0, options,
+            fields=np.zeros(4), couplings=np.zeros((4, 4)), offsets=np.array([0, 2, 4]), colours=np.array([0, 2]),
+            starts=np.array([0, 0, 0]), sites=np.empty(0, np.int32), out=np.empty((3, 2), np.int32), chains=1,
+            burn_in=1, thin=1, seed=0, options=options,
         )  # fmt: skip
 
     call(start=np.ones((1, 1, 2), np.int32), betas=np.ones(1))

@@ -9,7 +9,7 @@ from typing import Any
 from bregpath._frames import ColumnEncoder, ColumnSpec, is_frame
 from bregpath._typing import Array
 from bregpath.cli.data import Data, read_csv, regression_data
-from bregpath.cli.options import read_kappa, read_stop
+from bregpath.cli.options import add_length, add_table, read_kappa, read_stop
 from bregpath.cli.output import check_files, print_model, print_path, save_figure, size
 from bregpath.path import Path
 from bregpath.selection.kappas import CV_RULES, check_average, chosen_by
@@ -37,11 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from bregpath.losses import LOSSES
 
     parser.epilog = _FIT_NOTES
-    parser.add_argument("data", metavar="DATA.csv", help="one row per observation, names in the first row")
+    add_table(parser)
     parser.add_argument("--target", required=True, metavar="COLUMN", help="column to predict")
-    parser.add_argument(
-        "--drop", action="append", default=[], metavar="COLUMN", help="column to ignore (may be repeated)"
-    )
     parser.add_argument("--weights", metavar="COLUMN", help="column of weights: weight k counts as k copies of a row")
     parser.add_argument(
         "--penalty-free", action="append", default=[], metavar="COLUMN",
@@ -71,10 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "lasso) or none; auto is linear with --kappa cv, unless the path itself is clearly better, else none "
         "(default: auto)",
     )  # fmt: skip
-    parser.add_argument(
-        "--t-ratio", type=float, default=100.0, metavar="R",
-        help="length of the path: it ends at R times the time of the first entry (default: 100)",
-    )  # fmt: skip
+    add_length(parser)
     parser.add_argument("--out", metavar="FILE.npz", help="save the path, for bregpath predict or Python")
     parser.add_argument("--plot", metavar="FILE.png", help="save a figure of the path (png, pdf, svg)")
 

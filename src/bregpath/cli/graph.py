@@ -8,7 +8,7 @@ import os
 from typing import Any
 
 from bregpath.cli.data import Table, read_csv
-from bregpath.cli.options import in_options, read_kappa, read_stop
+from bregpath.cli.options import add_length, add_table, in_options, read_kappa, read_stop
 from bregpath.cli.output import check_files, save_figure
 from bregpath.selection.kappas import CV_RULES
 
@@ -33,14 +33,11 @@ numbers: ising if all have two labels, potts if all have labels, gaussian if all
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the command."""
     parser.epilog = _NOTES
-    parser.add_argument("data", metavar="DATA.csv", help="one row per observation, names in the first row")
+    add_table(parser)
     parser.add_argument(
         "--kind", choices=["auto", *KINDS], default="auto", metavar="KIND",
         help=f"model of the columns: {', '.join(KINDS)}, or auto, which looks at them (default: auto)",
     )  # fmt: skip
-    parser.add_argument(
-        "--drop", action="append", default=[], metavar="COLUMN", help="column to ignore (may be repeated)"
-    )
     parser.add_argument(
         "--stop", default="ebic", metavar="RULE",
         help="how the graph is chosen: ebic, bic, cv (best in 5-fold cross-validation), cv-1se (sparsest within one "
@@ -51,10 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--kappa", default="10",
         help="damping; larger is less biased; cv, or a list such as 1,3,10, chooses it with the graph (default: 10)",
     )  # fmt: skip
-    parser.add_argument(
-        "--t-ratio", type=float, default=100.0, metavar="R",
-        help="length of the path: it ends at R times the time of the first entry (default: 100)",
-    )  # fmt: skip
+    add_length(parser)
     parser.add_argument("--out", metavar="FILE.csv", help="write the edges (csv), or the graph (graphml)")
     parser.add_argument("--plot", metavar="FILE.png", help="save a figure of the graph (png, pdf, svg)")
     parser.add_argument("--save", metavar="FILE.npz", help="save the path; bregpath.load_path reads it in Python")

@@ -10,10 +10,26 @@ import numpy as np
 
 from bregpath.selection.kappas import check_kappas, check_stop_of_kappas
 
-__all__ = ["in_options", "read_kappa", "read_stop"]
+__all__ = ["add_length", "add_table", "in_options", "read_kappa", "read_stop"]
 
 # Arguments of the library whose options have other names.
 RENAMED = {"sample_weight": "weights", "penalty_factor": "penalty_free"}
+
+
+def add_table(parser: argparse.ArgumentParser) -> None:
+    """The file that is read, and what of it is not."""
+    parser.add_argument("data", metavar="DATA.csv", help="one row per observation, names in the first row")
+    parser.add_argument(
+        "--drop", action="append", default=[], metavar="COLUMN", help="column to ignore (may be repeated)"
+    )
+
+
+def add_length(parser: argparse.ArgumentParser) -> None:
+    """How far a path goes."""
+    parser.add_argument(
+        "--t-ratio", type=float, default=100.0, metavar="R",
+        help="length of the path: it ends at R times the time of the first entry (default: 100)",
+    )  # fmt: skip
 
 
 def read_stop(text: str, rules: Sequence[str]) -> str | float:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from bregpath._text import aligned
 from bregpath.path import Path, percent
 
 __all__ = ["check_files", "print_model", "print_path", "save_figure", "size"]
@@ -82,10 +83,7 @@ def _print_table(header: list[str], rows: list[list[str]], left: set[int]) -> No
             table.add_row(*(cell.replace("[", r"\[") for cell in row))
         Console().print(table)
         return
-    widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
-    for row in [header, *rows]:
-        cells = (row[i].ljust(width) if i in left else row[i].rjust(width) for i, width in enumerate(widths))
-        print("  ".join(cells).rstrip())
+    print(*aligned([header, *rows], left), sep="\n")
 
 
 def save_figure(draw: Callable[[Any], Any], file: str, inches: tuple[float, float] = (7.5, 4.8)) -> None:

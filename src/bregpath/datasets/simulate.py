@@ -23,7 +23,8 @@ import numpy.typing as npt
 
 from bregpath._typing import Array, IntArray, Seed
 from bregpath._validation import check_integer
-from bregpath.datasets.arguments import check_range, generator, rows_of_test
+from bregpath.datasets.arguments import check_range, generator, rows_of_test, signed_uniform
+from bregpath.graphs.base_model import draw_states
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
@@ -137,7 +138,7 @@ def make_linear(
     ((100, 20), (100,), [0, 1, 2])
     """
     recipe = _checked(n, p, s, M, r, density, dtype, order, n_test)
-    check_range(snr, "snr", lambda v: v > 0, "a positive number (numpy.inf for no noise)")
+    check_range("snr", snr, lambda v: v > 0, "a positive number (numpy.inf for no noise)")
     rng = generator(seed)
     intercept, coef = recipe.draw_truth(rng)
     sigma = np.sqrt(recipe.signal_variance(coef) / snr) if recipe.s > 0 else float(np.isfinite(snr))
@@ -228,10 +229,7 @@ def make_multinomial(
     q = check_integer("n_classes", n_classes, 2)
     rng = generator(seed)
     intercept, coef = recipe.draw_truth(rng, q)
-    # Gumbel-max: the largest of eta_l + Gumbel noise is a draw from softmax(eta).
-    return recipe.simulate(
-        rng, intercept, coef, lambda eta, rng: np.argmax(eta + rng.gumbel(size=eta.shape), axis=1).astype(np.int64)
-    )
+    return recipe.simulate(rng, intercept, coef, lambda eta, rng: draw_states(eta, rng).astype(np.int64))
 
 
 def make_poisson(
@@ -295,8 +293,7 @@ class _Recipe:
 
     def draw_truth(self, rng: np.random.Generator, q: int = 1) -> tuple[Array, Array]:
         """Draw intercepts (q,) and coefficients (p, q), uniform on [-2M, -M] u [M, 2M] where not zero."""
-        values = rng.uniform(self.M, 2 * self.M, (self.s + 1, q))
-        values *= rng.choice(np.array([-1.0, 1.0]), size=values.shape)
+        values = signed_uniform(rng, self.M, (self.s + 1, q))
         coef = np.zeros((self.p, q))
         coef[: self.s] = values[1:]
         return values[0], coef
@@ -367,16 +364,16 @@ def _checked(
     n, p, s = check_integer("n", n, 1), check_integer("p", p, 1), check_integer("s", s, 0)
     if s > p:
         raise ValueError(f"s={s} non-zero coefficients do not fit into p={p} columns; choose s <= p.")
-    check_range(M, "M", lambda v: 0 < v < np.inf, "a positive finite number")
+    check_range("M", M, lambda v: 0 < v < np.inf, "a positive finite number")
     if order not in ("F", "C"):
         raise ValueError(f"order={order!r} is not a memory order; use 'F' (columns) or 'C' (rows).")
     if dtype not in (np.float64, np.float32, "float64", "float32"):
         raise ValueError(f"dtype={dtype!r} is not supported; use numpy.float64 or numpy.float32.")
     if density is None:
         r = _DEFAULT_R if r is None else r
-        check_range(r, "r", lambda v: -1 < v < 1, "a number strictly between -1 and 1")
+        check_range("r", r, lambda v: -1 < v < 1, "a number strictly between -1 and 1")
     else:
-        check_range(density, "density", lambda v: 0 < v <= 1, "None or a number in (0, 1]")
+        check_range("density", density, lambda v: 0 < v <= 1, "None or a number in (0, 1]")
         if r is not None and r != 0:
             raise ValueError(
                 f"r={r!r} was given with density={density!r}, but a sparse X has independent columns; "

@@ -6,17 +6,20 @@ model, and a fresh sample of it comes with `n_test`. Rows are independent.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from bregpath._typing import Array, BoolArray, IntArray, Seed
+from bregpath._typing import Array, IntArray, Seed
 from bregpath._validation import check_integer
-from bregpath.datasets.arguments import check_range, generator, rows_of_test
+from bregpath.datasets.arguments import check_range, generator, rows_of_test, signed_uniform
 from bregpath.datasets.edges import GraphKind, draw_edges, grid
 from bregpath.graphs import GaussianModel, IsingModel, MixedModel, PottsModel, gibbs
+from bregpath.path import of_its
 
-__all__ = ["GraphSimulation", "make_gaussian_graph", "make_ising_grid", "make_potts"]
+__all__ = ["GraphSimulation", "make_gaussian_graph", "make_ising_grid", "make_potts", "sampled"]
 
 _BURN_IN = 2000  # sweeps, as in the paper
 
@@ -45,30 +48,11 @@ class GraphSimulation:
     model: IsingModel | PottsModel | GaussianModel | MixedModel
     X_test: Array | None = None
 
-    @property
-    def fields(self) -> Array:
-        """Fields of an Ising, Potts or mixed model."""
-        return self.model.fields  # type: ignore[union-attr]
-
-    @property
-    def couplings(self) -> Array:
-        """Couplings of an Ising, Potts or mixed model."""
-        return self.model.couplings  # type: ignore[union-attr]
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """What the nodes of a mixed model are: "gaussian", "categorical" or "count"."""
-        return self.model.kinds  # type: ignore[union-attr]
-
-    @property
-    def precision(self) -> Array:
-        """Precision matrix of a Gaussian graph."""
-        return self.model.precision  # type: ignore[union-attr]
-
-    @property
-    def adjacency(self) -> BoolArray:
-        """Which nodes are joined (p, p)."""
-        return self.model.adjacency
+    fields = of_its("model.fields", "Fields of an Ising, Potts or mixed model.")
+    couplings = of_its("model.couplings", "Couplings of an Ising, Potts or mixed model.")
+    kinds = of_its("model.kinds", 'What the nodes of a mixed model are: "gaussian", "categorical" or "count".')
+    precision = of_its("model.precision", "Precision matrix of a Gaussian graph.")
+    adjacency = of_its("model.adjacency", "Which nodes are joined (p, p).")
 
     def __repr__(self) -> str:
         n, p = self.X.shape
@@ -111,12 +95,12 @@ def make_ising_grid(
     ((100, 16), (16, 16), 24)
     """
     n, N, n_test = check_integer("n", n, 1), check_integer("N", N, 1), rows_of_test(n_test)
-    check_range(T, "T", lambda v: 0 < v < np.inf, "a positive finite number")
+    check_range("T", T, lambda v: 0 < v < np.inf, "a positive finite number")
     rng = generator(seed)
     edges = grid(N * N, rng)
-    fields = _signed(rng, 1.0 / T, N * N)
-    model = IsingModel(fields, _fill(N * N, edges, _signed(rng, 1.0 / T, len(edges))))
-    return _sampled(model, n, n_test, rng)
+    fields = signed_uniform(rng, 1.0 / T, N * N)
+    model = IsingModel(fields, _fill(N * N, edges, signed_uniform(rng, 1.0 / T, len(edges))))
+    return _sampled_by_chains(model, n, n_test, rng)
 
 
 def make_potts(
@@ -142,10 +126,8 @@ def make_potts(
         See `make_gaussian_graph`.
     strength : float
         Size of fields and couplings.
-    seed : int, numpy.random.Generator or None
-        Source of randomness. A generator is advanced by the call.
-    n_test : int, optional
-        Rows of a fresh sample of the same model, `X_test`. They do not depend on `n`.
+    seed, n_test
+        As in `make_ising_grid`.
 
     Returns
     -------
@@ -160,15 +142,15 @@ def make_potts(
     ((100, 9), (36, 36), (4, 4))
     """
     n, p, q, n_test = check_integer("n", n, 1), check_integer("p", p, 1), check_integer("q", q, 2), rows_of_test(n_test)
-    check_range(strength, "strength", lambda v: 0 < v < np.inf, "a positive finite number")
+    check_range("strength", strength, lambda v: 0 < v < np.inf, "a positive finite number")
     rng = generator(seed)
     edges = draw_edges(graph, p, rng)
-    fields = _signed(rng, strength, (p, q))
+    fields = signed_uniform(rng, strength, (p, q))
     blocks = np.zeros((p, q, p, q))
-    for (j, k), block in zip(edges, _signed(rng, strength, (len(edges), q, q)), strict=True):
+    for (j, k), block in zip(edges, signed_uniform(rng, strength, (len(edges), q, q)), strict=True):
         blocks[j, :, k], blocks[k, :, j] = block, block.T
     model = PottsModel(_centred(fields, 1).ravel(), _centred(blocks, 1, 3).reshape(p * q, p * q), np.full(p, q))
-    return _sampled(model, n, n_test, rng)
+    return _sampled_by_chains(model, n, n_test, rng)
 
 
 def make_gaussian_graph(
@@ -196,10 +178,8 @@ def make_gaussian_graph(
         to the number of neighbours that one has.
     strength : float
         Between 0 (no edges to be seen) and 1 (singular), both excluded.
-    seed : int, numpy.random.Generator or None
-        Source of randomness. A generator is advanced by the call.
-    n_test : int, optional
-        Rows of a fresh sample of the same model, `X_test`. They do not depend on `n`.
+    seed, n_test
+        As in `make_ising_grid`.
 
     Returns
     -------
@@ -214,35 +194,32 @@ def make_gaussian_graph(
     ((50, 20), (20, 20), [9, 1, 1, 1])
     """
     n, p, n_test = check_integer("n", n, 1), check_integer("p", p, 1), rows_of_test(n_test)
-    check_range(strength, "strength", lambda v: 0 < v < 1, "a number strictly between 0 and 1")
+    check_range("strength", strength, lambda v: 0 < v < 1, "a number strictly between 0 and 1")
     rng = generator(seed)
     edges = draw_edges(graph, p, rng)
-    A = _fill(p, edges, _signed(rng, 0.5, len(edges)))
+    A = _fill(p, edges, signed_uniform(rng, 0.5, len(edges)))
     lowest = np.linalg.eigvalsh(A)[0] if len(edges) else -1.0
     model = GaussianModel(np.eye(p) - strength / lowest * A)
-    return _sampled(model, n, n_test, rng)
+    return sampled(model, n, n_test, rng, model.sample)
 
 
 # --- parts ------------------------------------------------------------------------------------------------------------
 
 
-def _sampled(
-    model: IsingModel | PottsModel | GaussianModel, n: int, n_test: int | None, rng: np.random.Generator
+def sampled(
+    model: Any, n: int, n_test: int | None, rng: np.random.Generator, draw: Callable[[int, np.random.Generator], Array]
 ) -> GraphSimulation:
     """Independent rows of the model; those to test on have a stream of their own."""
-
-    def draw(n: int, rng: np.random.Generator) -> Array:
-        if isinstance(model, GaussianModel):
-            return model.sample(n, rng)
-        return gibbs(model, n, burn_in=_BURN_IN, chains=n, seed=rng, method="gibbs")
-
     return GraphSimulation(draw(n, rng), model, None if n_test is None else draw(n_test, rng.spawn(1)[0]))
 
 
-def _signed(rng: np.random.Generator, low: float, shape: int | tuple[int, ...]) -> Array:
-    """Uniform on [-2 low, -low] u [low, 2 low]."""
-    values = rng.uniform(low, 2.0 * low, shape)
-    return values * rng.choice(np.array([-1.0, 1.0]), size=values.shape)
+def _sampled_by_chains(
+    model: IsingModel | PottsModel, n: int, n_test: int | None, rng: np.random.Generator
+) -> GraphSimulation:
+    def draw(n: int, rng: np.random.Generator) -> Array:
+        return gibbs(model, n, burn_in=_BURN_IN, chains=n, seed=rng, method="gibbs")
+
+    return sampled(model, n, n_test, rng, draw)
 
 
 def _fill(p: int, edges: IntArray, values: Array) -> Array:

@@ -2,15 +2,18 @@ r"""Mixed graphical models with known truth: numbers, labels and counts."""
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from bregpath._typing import Array, BoolArray, IntArray, Seed
 from bregpath._validation import check_integer
 from bregpath.datasets.arguments import check_range, generator, rows_of_test
 from bregpath.datasets.edges import GraphKind, draw_edges
-from bregpath.datasets.simulate_graphs import GraphSimulation
+from bregpath.datasets.simulate_graphs import GraphSimulation, sampled
 from bregpath.graphs import MixedModel
 from bregpath.graphs.mixed_layout import MixedLayout
+from bregpath.graphs.mixed_model import centred_block
 from bregpath.graphs.problems import pair_sums
 
 __all__ = ["make_mixed_graph"]
@@ -55,10 +58,8 @@ def make_mixed_graph(
         See `make_gaussian_graph`; nodes are shuffled.
     strength : float
         Size of the couplings.
-    seed : int, numpy.random.Generator or None
-        Source of randomness. A generator is advanced by the call.
-    n_test : int, optional
-        Rows of a fresh sample of the same model, `X_test`. They do not depend on `n`.
+    seed, n_test
+        As in `make_ising_grid`.
 
     Returns
     -------
@@ -80,17 +81,13 @@ def make_mixed_graph(
     p = sum(sizes)
     if p < 2:
         raise ValueError(f"`n_numbers`, `n_labels` and `n_counts` sum to {p}; a graph needs at least 2 nodes.")
-    check_range(strength, "strength", lambda v: 0 < v < np.inf, "a positive finite number")
+    check_range("strength", strength, lambda v: 0 < v < np.inf, "a positive finite number")
     rng = generator(seed)
     layout = _layout(sizes, q)
     edges = rng.permutation(p)[draw_edges(graph, p, rng)]
     model = layout.model(_free_parameters(layout), _couplings(layout, edges, strength, rng))
     model = MixedModel(model.fields, model.couplings, model.kinds, model.n_states, model.max_counts)
-
-    def draw(n: int, rng: np.random.Generator) -> Array:
-        return model.sample(n, rng, burn_in=_BURN_IN)
-
-    return GraphSimulation(draw(n, rng), model, None if n_test is None else draw(n_test, rng.spawn(1)[0]))
+    return sampled(model, n, n_test, rng, partial(model.sample, burn_in=_BURN_IN))
 
 
 def _layout(sizes: list[int], q: int) -> MixedLayout:
@@ -124,9 +121,7 @@ def _couplings(layout: MixedLayout, edges: IntArray, strength: float, rng: np.ra
     for one, two in np.sort(edges, axis=1):
         own = (j == one) & (k == two)
         shape = [layout.n_states[node] if layout.n_states[node] > 2 else 1 for node in (one, two)]
-        block = rng.standard_normal(shape)
-        for axis in (0, 1):  # what is constant along the states of a label would be a field
-            block = block - block.mean(axis=axis, keepdims=True) if shape[axis] > 1 else block
+        block = centred_block(rng.standard_normal(shape))
         block *= rng.uniform(strength, 2 * strength) / np.linalg.norm(block)
         beta[own] = -np.abs(block.ravel()) if kinds[one] == kinds[two] == 2 else block.ravel()
     return _within_bounds(layout, beta)

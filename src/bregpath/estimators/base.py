@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numbers
 import warnings
+from abc import abstractmethod
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,8 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from bregpath import _frames, _interrupts, _validation
 from bregpath._typing import Array
 from bregpath.estimators.fixed_time import trace_to
-from bregpath.path import Path
+from bregpath.losses import as_loss
+from bregpath.path import Path, Point
 from bregpath.selection.criteria import CRITERIA, information_criterion
 from bregpath.selection.cross_validation import cross_validate
 from bregpath.selection.kappas import CV_RULES, check_average, check_kappas, check_stop_of_kappas, chosen_by
@@ -30,7 +33,39 @@ _TRACE_OPTIONS = (
 )  # fmt: skip
 
 
-class AbstractBregmanEstimator(BaseEstimator):
+@dataclass(eq=False, repr=False)
+class RegressionParameters(BaseEstimator):
+    """Parameters that the regressor and the classifier share; see `AbstractBregmanEstimator`."""
+
+    loss: Any = "auto"
+    _: KW_ONLY
+    stop: str | float = "cv"
+    cv: Any = 5
+    penalty: str = "l1"
+    groups: Any = None
+    penalty_factor: Any = None
+    lower: Any = None
+    upper: Any = None
+    kappa: Any = 10.0
+    flow: Any = "glbi"
+    step: float | str = "adaptive"
+    tol: float = 0.01
+    t_ratio: float = 100.0
+    n_times: int = 100
+    fit_intercept: bool = True
+    standardize: bool | str = True
+    saturation: float | None = 0.999
+    screening: bool = True
+    structure: Any = None
+    nu: float | None = None
+    average: str | None = "auto"
+    scoring: Any = None
+    gamma: float = 0.5
+    n_jobs: int | None = None
+    random_state: Any = 0
+
+
+class AbstractBregmanEstimator(RegressionParameters):
     """A model at one time of a Bregman path.
 
     The parameters below are those of `BregmanRegressor` and `BregmanClassifier` alike.
@@ -81,7 +116,7 @@ class AbstractBregmanEstimator(BaseEstimator):
         Columns seen in `fit`; of a data frame, before categories are expanded.
     """  # noqa: E501
 
-    _loss_needs_labels: bool = False
+    _takes_labels: bool = False
     _encoder: _frames.ColumnEncoder | None
     path_: Path
     selection_: Selection | None
@@ -90,61 +125,6 @@ class AbstractBregmanEstimator(BaseEstimator):
     n_iter_: int
     coef_: Array
     intercept_: Any
-
-    def __init__(
-        self,
-        loss: Any = "auto",
-        *,
-        stop: str | float = "cv",
-        cv: Any = 5,
-        penalty: str = "l1",
-        groups: Any = None,
-        penalty_factor: Any = None,
-        lower: Any = None,
-        upper: Any = None,
-        kappa: Any = 10.0,
-        flow: Any = "glbi",
-        step: float | str = "adaptive",
-        tol: float = 0.01,
-        t_ratio: float = 100.0,
-        n_times: int = 100,
-        fit_intercept: bool = True,
-        standardize: bool | str = True,
-        saturation: float | None = 0.999,
-        screening: bool = True,
-        structure: Any = None,
-        nu: float | None = None,
-        average: str | None = "auto",
-        scoring: Any = None,
-        gamma: float = 0.5,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-    ) -> None:
-        self.loss = loss
-        self.stop = stop
-        self.cv = cv
-        self.penalty = penalty
-        self.groups = groups
-        self.penalty_factor = penalty_factor
-        self.lower = lower
-        self.upper = upper
-        self.kappa = kappa
-        self.flow = flow
-        self.step = step
-        self.tol = tol
-        self.t_ratio = t_ratio
-        self.n_times = n_times
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.saturation = saturation
-        self.screening = screening
-        self.structure = structure
-        self.nu = nu
-        self.average = average
-        self.scoring = scoring
-        self.gamma = gamma
-        self.n_jobs = n_jobs
-        self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -209,6 +189,43 @@ class AbstractBregmanEstimator(BaseEstimator):
 
     # --- fitting ---------------------------------------------------------------------------------------------
 
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, cv_groups: Any = None) -> Any:
+        """Trace the path and choose a model on it.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n, p)
+        y : array-like of shape (n,)
+            Numbers, or labels of any kind of at least two classes.
+        sample_weight : array-like of shape (n,), optional
+            Weight 0 equals the absence of a row.
+        offset : array-like of shape (n,), or (n, q) for the multinomial loss, optional
+            Known part of the linear predictor.
+        cv_groups : array-like of shape (n,), optional
+            Rows with the same label stay in the same fold of a cross-validation.
+
+        Returns
+        -------
+        self
+        """
+        is_auto = isinstance(self.loss, str) and self.loss == "auto"
+        if not is_auto and as_loss(self.loss).is_classifier != self._takes_labels:
+            fits, other = ("not for", "BregmanRegressor") if self._takes_labels else ("for", "BregmanClassifier")
+            raise ValueError(f"`loss`={self.loss!r} is {fits} class labels; use {other}.")
+        X, y = self._read(X, y, reset=True, y_numeric=not self._takes_labels)
+        usual = self._usual_loss(y)
+        self._fit_path(X, y, usual if is_auto else self.loss, sample_weight, offset, cv_groups)
+        self._set_model(self.path_.at(self.t_), y)
+        return self
+
+    @abstractmethod
+    def _usual_loss(self, y: Array) -> str:
+        """The loss that "auto" stands for, of a response that is checked."""
+
+    @abstractmethod
+    def _set_model(self, point: Point, y: Array) -> None:
+        """Take over the intercept and the coefficients of a model of a response."""
+
     def _fit_path(self, X: Any, y: Array, loss: Any, sample_weight: Any, offset: Any, cv_groups: Any = None) -> None:
         """Trace the path, choose a time, and set all attributes but the coefficients."""
         options = {name: getattr(self, name) for name in _TRACE_OPTIONS}
@@ -219,7 +236,8 @@ class AbstractBregmanEstimator(BaseEstimator):
         options["average"] = check_average(self.average, isinstance(self.kappa, str), self.structure)
         weights = np.ones(len(y))
         if sample_weight is not None:
-            weights = _check_sample_weight(_plain("sample_weight", sample_weight), _Rows(len(y)), dtype=np.float64)
+            rows = np.empty((len(y), 0))  # of X, which may be a frame, only their number is asked
+            weights = _check_sample_weight(_plain("sample_weight", sample_weight), rows, dtype=np.float64)
             options["sample_weight"] = weights
         check_stop_of_kappas(self.stop, several)
         with _interrupts.all_or_nothing():
@@ -252,7 +270,7 @@ class AbstractBregmanEstimator(BaseEstimator):
 
     def _possible_folds(self, y: Array, cv: int) -> int | None:
         """``cv`` or as many folds as the data allow; None where cross-validation makes no sense."""
-        if self._loss_needs_labels:
+        if self._takes_labels:
             most = int(np.unique(y, return_counts=True)[1].min())
             found = f"{most} row(s) in the smallest class"
             possible = most >= 2
@@ -270,17 +288,6 @@ def _plain(name: str, values: Any) -> Any:
     """Without masks, of which scikit-learn knows nothing, and as what scikit-learn reads."""
     values = _validation.unmasked(name, values)
     return np.asarray(values) if isinstance(values, np.ndarray) else values
-
-
-class _Rows:
-    """What scikit-learn's check of weights asks of X: its number of rows and its dtype."""
-
-    def __init__(self, n: int) -> None:
-        self.shape = (n, 1)
-        self.dtype = np.dtype(float)
-
-    def __len__(self) -> int:
-        return self.shape[0]
 
 
 def _category_encoder(X: Any) -> _frames.ColumnEncoder | None:

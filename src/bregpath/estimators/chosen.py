@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from os import PathLike
 from typing import Any
@@ -15,7 +15,7 @@ from bregpath._typing import Array, BoolArray
 from bregpath.estimators.fixed_time import trace_to
 from bregpath.estimators.graph_summary import describe_graph
 from bregpath.graphs.comparison import GraphComparison, compare_graphs
-from bregpath.graphs.export import edge_table, to_networkx, write_edges, write_graphml
+from bregpath.graphs.export import edge_table, strongest_edges, to_networkx, write_edges, write_graphml
 from bregpath.graphs.path import GraphPath
 from bregpath.graphs.study import GraphStudy
 from bregpath.graphs.tables import group_table, node_table
@@ -46,7 +46,7 @@ class ChosenGraph:
 
     def _limits(self, p: int) -> AbstractContextManager[Any]:
         """Within which paths of p nodes are traced."""
-        raise NotImplementedError
+        return nullcontext()
 
     # --- the chosen graph ------------------------------------------------------------------------------------
 
@@ -91,13 +91,12 @@ class ChosenGraph:
         5
         """
         check_is_fitted(self)
-        j, m = np.nonzero(np.triu(self.weights_))
+        j, m = strongest_edges(self.weights_)
         k = _validation.check_integer("k", k, 0)
         if k > len(j):
             raise ValueError(f"`k` is {k}, but the chosen graph has {len(j)} edges; ask for fewer, or a later time.")
-        order = np.argsort(-np.abs(self.weights_[j, m]), kind="stable")[:k]
         kept = np.zeros(self.weights_.shape, dtype=bool)
-        kept[j[order], m[order]] = True
+        kept[j[:k], m[:k]] = True
         return self._restricted(kept | kept.T)
 
     def _restricted(self, kept: BoolArray) -> Any:
@@ -184,11 +183,20 @@ class ChosenGraph:
         return self.model().sample(n, seed=seed, **options)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Mean log-likelihood of the rows of ``X``: larger is better. Composite, unless the loss is the likelihood."""
+        """Mean log-likelihood of the rows of ``X``, as in scikit-learn's covariance estimators; larger is better.
+
+        Composite, unless the loss is the likelihood: log-densities of all nodes given the others, summed. After a fit
+        to a covariance matrix, rows are deviations from the mean.
+        """
         check_is_fitted(self)
         rows = self._encode(X)
         w = _validation.check_counts(sample_weight, len(rows))
-        return -0.5 * float(self.path_.deviance_of(rows, w, np.array([self.t_]))[0])
+        deviance = float(self.path_.deviance_of(rows, w, np.array([self.t_]))[0])
+        return -0.5 * deviance - self._log_units(rows, w)
+
+    def _log_units(self, rows: Array, w: Array) -> float:
+        """What a mean log-density loses from the units of the path to those of the data, with its constants."""
+        return 0.0
 
     # --- how sure it is --------------------------------------------------------------------------------------
 

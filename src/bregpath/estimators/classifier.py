@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from bregpath._typing import Array
 from bregpath.estimators.base import AbstractBregmanEstimator
-from bregpath.losses import as_loss
+from bregpath.path import Point
 
 __all__ = ["BregmanClassifier"]
 
@@ -54,46 +54,20 @@ class BregmanClassifier(ClassifierMixin, AbstractBregmanEstimator):
     [0, 1, 2, 3]
     """
 
-    _loss_needs_labels = True
+    _takes_labels = True
 
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, cv_groups: Any = None
-    ) -> BregmanClassifier:
-        """Trace the path and choose a model on it.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n, p)
-        y : array-like of shape (n,)
-            Labels of any kind, of at least two classes.
-        sample_weight : array-like of shape (n,), optional
-            Weight 0 equals the absence of a row.
-        offset : array-like of shape (n,), or (n, q) for the multinomial loss, optional
-            Known part of the linear predictor.
-        cv_groups : array-like of shape (n,), optional
-            Rows with the same label stay in the same fold of a cross-validation.
-
-        Returns
-        -------
-        self
-        """
-        X, y = self._read(X, y, reset=True)
+    def _usual_loss(self, y: Array) -> str:
         check_classification_targets(y)
         classes = np.unique(y)
         if len(classes) < 2:
             raise ValueError(f"`y` has one class only ({classes.tolist()}); a classifier needs at least two classes.")
-        loss = self.loss
-        if isinstance(loss, str) and loss == "auto":
-            loss = "logistic" if len(classes) == 2 else "multinomial"
-        if not as_loss(loss).is_classifier:
-            raise ValueError(f"`loss`={loss!r} is not for class labels; use BregmanRegressor.")
-        self._fit_path(X, y, loss, sample_weight, offset, cv_groups)
-        self.classes_ = classes
-        _, intercept, coef = self.path_.at(self.t_)
-        self.intercept_, self.coef_ = np.atleast_1d(intercept), np.atleast_2d(coef.T)
+        return "logistic" if len(classes) == 2 else "multinomial"
+
+    def _set_model(self, point: Point, y: Array) -> None:
+        self.classes_ = np.unique(y)
+        self.intercept_, self.coef_ = np.atleast_1d(point.intercept), np.atleast_2d(point.coef.T)
         if len(self.coef_) == 2:  # two outputs for two classes: only their difference counts
             self.intercept_, self.coef_ = np.diff(self.intercept_), np.diff(self.coef_, axis=0)
-        return self
 
     def decision_function(self, X: Any, offset: Any = None) -> Array:
         """Linear predictor: log-odds of the second class, shape (n,), or one column for each class, (n, q)."""

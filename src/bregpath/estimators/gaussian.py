@@ -7,7 +7,6 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from bregpath import _validation
@@ -146,20 +145,9 @@ class GaussianGraph(AbstractGraph):
         self.precision_ = self.path_.at(t).coef
         self.covariance_ = np.linalg.inv(self.precision_)
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Mean log-likelihood of the rows of ``X``, as in scikit-learn's covariance estimators; larger is better.
-
-        Composite if the loss is: the sum over nodes of the log-densities given all others. After a fit to a
-        covariance, rows are deviations from the mean.
-        """
-        check_is_fitted(self)
-        rows = self._encode(X)
-        w = _validation.check_counts(sample_weight, len(rows))
-        deviance = float(self.path_.deviance_of(rows, w, np.array([self.t_]))[0])
-        # From the correlation scale to that of the data.
-        jacobian = np.sum(np.log(self.path_.layout.scale))  # type: ignore[attr-defined]
-        constant = 0.5 * self.n_features_in_ * np.log(2 * np.pi)
-        return -0.5 * deviance - jacobian - constant
+    def _log_units(self, rows: Array, w: Array) -> float:
+        scale = self.path_.layout.scale  # type: ignore[attr-defined]
+        return float(np.sum(np.log(scale))) + 0.5 * len(scale) * np.log(2 * np.pi)
 
 
 def check_squares(values: Array, names: tuple[str, ...]) -> None:

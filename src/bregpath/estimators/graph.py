@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numbers
 from abc import abstractmethod
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -139,10 +138,6 @@ class AbstractGraph(ChosenGraph, GraphParameters):
     def _read(self, X: Any, w: Any, rng: np.random.Generator) -> tuple[AbstractLayout, Array, Array, BoolArray]:
         """The layout, rows and weights of the data, and which cells are missing; these are drawn from their columns."""
 
-    @abstractmethod
-    def _encode(self, X: Any) -> Array:
-        """Rows of new data."""
-
     def _edge_weights(self, layout: AbstractLayout, rows: Array, w: Array) -> Any:
         """Relative thresholds of the edges, not yet checked."""
         return self.edge_weights
@@ -228,10 +223,6 @@ class AbstractGraph(ChosenGraph, GraphParameters):
         self._study = study.with_kappa(path.kappa) if several else study
         self.path_, self.selection_, self.stability_, self.kappa_ = path, selection, stability, path.kappa
         self._set_time(min(t, float(path.t[-1])))
-
-    def _limits(self, p: int) -> AbstractContextManager[Any]:
-        """Within which paths of p nodes are traced."""
-        return nullcontext()
 
     @property
     def _is_time(self) -> bool:

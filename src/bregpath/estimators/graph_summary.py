@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from bregpath.graphs.export import strongest_edges
 from bregpath.selection.stability import Stability
 
 __all__ = ["describe_graph"]
@@ -32,11 +33,10 @@ def _head(graph: Any) -> list[str]:
 def _strongest(graph: Any, n_edges: int) -> list[str]:
     weights, names, stability = graph.weights_, graph.path_.names, graph.stability_
     has_sign = graph.path_.layout.has_sign
-    j, k = np.nonzero(np.triu(weights))
+    j, k = strongest_edges(weights)
     if not len(j):
         return ["No edges."]
-    order = np.argsort(-np.abs(weights[j, k]), kind="stable")[:n_edges]
-    j, k = j[order], k[order]
+    left, j, k = len(j) - n_edges, j[:n_edges], k[:n_edges]
     labels = [f"{names[a]} - {names[b]}" for a, b in zip(j, k, strict=True)]
     title = "Strongest edges"
     width = max(map(len, [title, *labels]))
@@ -45,8 +45,7 @@ def _strongest(graph: Any, n_edges: int) -> list[str]:
     for label, a, b in zip(labels, j, k, strict=True):
         weight = f"{weights[a, b]:>+10.3f}" if has_sign[a, b] else f"{weights[a, b]:>10.3f}"
         lines.append(f"{label:{width}}{weight}{'' if stability is None else f'{share[a, b]:>11.0%}'}")
-    left = np.count_nonzero(np.triu(weights)) - len(j)
-    return [*lines, f"... and {left} more"] if left else lines
+    return [*lines, f"... and {left} more"] if left > 0 else lines
 
 
 def _shares(stability: Stability, p: int) -> np.ndarray:

@@ -126,15 +126,9 @@ class MixedGraph(AbstractGraph):
         check_is_fitted(self)
         return super().plot(t, **{"groups": self.kinds_, **kwargs})
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Mean over rows of the composite log-likelihood: log-densities of all nodes given the others, summed."""
-        check_is_fitted(self)
-        rows = self._encode(X)
-        w = _validation.check_counts(sample_weight, len(rows))
-        deviance = float(self.path_.deviance_of(rows, w, np.array([self.t_]))[0])
+    def _log_units(self, rows: Array, w: Array) -> float:
         is_number, is_count = (np.array([kind == own for own in self.kinds_]) for kind in ("gaussian", "count"))
-        # From units of spread to those of the data, and the constants of the densities.
         units = self.path_.layout.scale[is_number]  # type: ignore[attr-defined]
         densities = np.sum(np.log(units)) + 0.5 * len(units) * np.log(2 * np.pi)
         factorials = float(w @ gammaln(rows[:, is_count] + 1.0).sum(axis=1) / w.sum())
-        return -0.5 * deviance - densities - factorials
+        return float(densities) + factorials

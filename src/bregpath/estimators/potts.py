@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
@@ -16,7 +15,7 @@ from bregpath.graphs.alignments import GAP
 from bregpath.graphs.contacts import contact_scores, contact_table
 from bregpath.graphs.data import StateCoder, count_states
 from bregpath.graphs.layouts import AbstractLayout, FieldLayout
-from bregpath.selection.checks import check_choice
+from bregpath.selection.checks import check_choice, check_count
 
 __all__ = ["PottsGraph", "check_states"]
 
@@ -86,8 +85,7 @@ class PottsGraph(DiscreteGraph):
         for name in ("couplings", "penalty"):
             check_choice(name, getattr(self, name), FieldLayout.choices[name])
         check_choice("parameters", self.parameters, FieldLayout.choices["parameters_are"])
-        if not isinstance(self.min_count, numbers.Integral) or self.min_count < 1:
-            raise ValueError(f"`min_count` must be a whole number of at least 1, found {self.min_count!r}.")
+        check_count("min_count", self.min_count, 1)
         coder, codes = StateCoder.learn(X, self._least_count(w), w, self._takes_gaps)
         weights = _validation.check_counts(w, len(codes))
         check_states(coder.names, coder.levels, codes, weights)

@@ -8,7 +8,7 @@ from sklearn.base import RegressorMixin
 
 from bregpath._typing import Array
 from bregpath.estimators.base import AbstractBregmanEstimator
-from bregpath.losses import as_loss
+from bregpath.path import Point
 
 __all__ = ["BregmanRegressor"]
 
@@ -55,33 +55,11 @@ class BregmanRegressor(RegressorMixin, AbstractBregmanEstimator):
         tags.target_tags.positive_only = isinstance(self.loss, str) and self.loss == "poisson"
         return tags
 
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, cv_groups: Any = None
-    ) -> BregmanRegressor:
-        """Trace the path and choose a model on it.
+    def _usual_loss(self, y: Array) -> str:
+        return "gaussian"
 
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n, p)
-        y : array-like of shape (n,)
-        sample_weight : array-like of shape (n,), optional
-            Weight 0 equals the absence of a row.
-        offset : array-like of shape (n,), optional
-            Known part of the linear predictor.
-        cv_groups : array-like of shape (n,), optional
-            Rows with the same label stay in the same fold of a cross-validation.
-
-        Returns
-        -------
-        self
-        """
-        loss = "gaussian" if isinstance(self.loss, str) and self.loss == "auto" else self.loss
-        if as_loss(loss).is_classifier:
-            raise ValueError(f"`loss`={self.loss!r} is for class labels; use BregmanClassifier.")
-        X, y = self._read(X, y, reset=True, y_numeric=True)
-        self._fit_path(X, y, loss, sample_weight, offset, cv_groups)
-        _, self.intercept_, self.coef_ = self.path_.at(self.t_)
-        return self
+    def _set_model(self, point: Point, y: Array) -> None:
+        _, self.intercept_, self.coef_ = point
 
     def predict(self, X: Any, offset: Any = None) -> Array:
         """Mean response, shape (n,); ``offset`` is added to the linear predictor."""

@@ -16,7 +16,8 @@ import numpy as np
 
 from bregpath import _kernels
 from bregpath._typing import Array, IntArray
-from bregpath.graphs.models import DiscreteModel, IsingModel, PottsModel
+from bregpath.graphs.base_model import DiscreteModel, draw_states
+from bregpath.graphs.models import IsingModel, PottsModel
 
 __all__ = ["Plan", "Run", "Schedule", "run_chains"]
 
@@ -117,15 +118,15 @@ def _compiled(model: DiscreteModel, plan: Plan, rng: np.random.Generator, betas:
     if start is not None:
         options["start"] = np.ascontiguousarray(start[..., schedule.order], dtype=run.ends.dtype)
     arguments: dict[str, Any] = {
-        "colours": schedule.colours.astype(np.int64), "starts": starts, "sites": sites, "out": run.codes,
-        "chains": plan.chains, "burn_in": plan.burn_in, "thin": plan.thin,
+        "fields": ordered.fields, "colours": schedule.colours.astype(np.int64), "starts": starts, "sites": sites,
+        "out": run.codes, "chains": plan.chains, "burn_in": plan.burn_in, "thin": plan.thin,
         "seed": int(rng.integers(2**64, dtype=np.uint64)), "options": options,
     }  # fmt: skip
     if isinstance(ordered, PottsModel):
-        _core.gibbs_potts(ordered.fields, ordered.couplings, ordered.offsets.astype(np.int64), **arguments)
+        _core.gibbs_potts(couplings=ordered.couplings, offsets=ordered.offsets.astype(np.int64), **arguments)
     else:
         couplings = ordered.couplings[ordered.adjacency]  # row by row, as the neighbours
-        _core.gibbs_ising(ordered.fields, couplings, **arguments)
+        _core.gibbs_ising(couplings=couplings, **arguments)
     back = np.argsort(schedule.order)
     codes, halfway, ends = (values[..., back] for values in (run.codes, run.halfway, run.ends))
     return Run(codes, halfway, ends, run.rejected, run.trips)
@@ -248,8 +249,7 @@ class _PottsChains:
         for nodes, fields, unused, couplings in self.groups:
             eta = self.beta * (fields + couplings @ self.z.reshape(p * q, chains)) + unused
             eta = eta.reshape(len(nodes), q, chains)
-            # The largest of eta + Gumbel noise is state l with probability exp(eta_l) / sum_k exp(eta_k).
-            self._set(nodes, (eta + rng.gumbel(size=eta.shape)).argmax(axis=1))
+            self._set(nodes, draw_states(eta, rng))
 
     def codes(self) -> Array:
         return self.z.argmax(axis=1).T

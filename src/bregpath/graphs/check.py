@@ -16,10 +16,11 @@ import numpy as np
 
 from bregpath._typing import Array, IntArray, Seed
 from bregpath._validation import check_integer
+from bregpath.graphs.base_model import DiscreteModel, as_discrete_model
 from bregpath.graphs.gibbs import gibbs
 from bregpath.graphs.mdc import mdc
 from bregpath.graphs.mixing import SampleDiagnostics
-from bregpath.graphs.models import DiscreteModel, IsingModel, as_discrete_model
+from bregpath.graphs.models import IsingModel
 
 __all__ = ["Comparison", "ModelCheck", "check_codes", "check_model"]
 

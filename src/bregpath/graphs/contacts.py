@@ -10,7 +10,8 @@ from bregpath._frames import import_pandas
 from bregpath._typing import Array, IntArray
 from bregpath._validation import as_array, check_integer
 from bregpath.graphs.alignments import GAP
-from bregpath.graphs.models import PottsModel, as_discrete_model
+from bregpath.graphs.base_model import as_discrete_model
+from bregpath.graphs.models import PottsModel
 
 if TYPE_CHECKING:
     import pandas as pd

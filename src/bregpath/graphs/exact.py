@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from bregpath._typing import Array, IntArray, Seed
-from bregpath.graphs.models import DiscreteModel, as_discrete_model
+from bregpath.graphs.base_model import DiscreteModel, as_discrete_model
 
 __all__ = ["Enumeration", "enumerate_states"]
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bregpath._frames import import_pandas
-from bregpath._typing import Array, BoolArray
+from bregpath._typing import Array, BoolArray, IntArray
 from bregpath._validation import is_sparse, unmasked
 from bregpath.graphs._checks import check_names, check_symmetric
 
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     import networkx as nx
     import pandas as pd
 
-__all__ = ["adjacency", "check_graph", "edge_table", "sparsity", "to_networkx", "write_edges", "write_graphml"]
+__all__ = ["adjacency", "check_graph", "edge_table", "sparsity", "strongest_edges", "to_networkx", "write_edges"]
+__all__ += ["write_graphml"]
 
 
 def adjacency(weights: Any) -> BoolArray:
@@ -88,12 +89,9 @@ def to_networkx(
     graph = _networkx().Graph()
     for j, label in enumerate(labels):
         graph.add_node(label, **{key: values[j] for key, values in attributes.items()})
-    columns = _edge_columns(matrix, labels, None)
-    keys = ("weight", "sign", "strength")
-    for source, target, *values in zip(
-        columns["source"], columns["target"], *(columns[k].tolist() for k in keys), strict=True
-    ):
-        graph.add_edge(source, target, **dict(zip(keys, values, strict=True)))
+    columns = [column.tolist() for column in _edge_columns(matrix, labels, None).values()]
+    for source, target, weight, sign, strength in zip(*columns, strict=True):
+        graph.add_edge(source, target, weight=weight, sign=sign, strength=strength)
     return graph
 
 
@@ -102,10 +100,8 @@ def edge_table(weights: Any, names: Sequence[str] | None = None, entry_times: An
 
     Parameters
     ----------
-    weights : array-like of shape (p, p)
-        Symmetric, zero diagonal.
-    names : sequence of str, optional
-        Nodes; ``x0, x1, ...`` by default.
+    weights, names
+        As in `to_networkx`.
     entry_times : array-like of shape (p, p), optional
         Times at which edges entered the path.
 
@@ -217,23 +213,28 @@ def _node_attributes(p: int, fields: Any, extra: Mapping[str, Sequence[Any]] | N
     return out
 
 
+def strongest_edges(weights: Array) -> tuple[IntArray, IntArray]:
+    """Both nodes j < k of every edge, the strongest first."""
+    j, k = np.nonzero(np.triu(weights))
+    order = np.argsort(-np.abs(weights[j, k]), kind="stable")
+    return j[order], k[order]
+
+
 # --- parts -------------------------------------------------------------------------------------------------------
 
 
 def _edge_columns(matrix: Array, labels: list[str], entry_times: Any) -> dict[str, Array]:
     """The columns of the table of edges."""
-    j, k = np.nonzero(np.triu(matrix))
-    weight = matrix[j, k]
-    order = np.argsort(-np.abs(weight), kind="stable")
+    j, k = strongest_edges(matrix)
     entry = None
     if entry_times is not None:
         entry = _entry_of_edges(entry_times, j, k, len(matrix))
-        order = np.lexsort((-np.abs(weight), entry))
-    j, k, weight = j[order], k[order], weight[order]
-    name = np.array(labels, dtype=object)
+        order = np.argsort(entry, kind="stable")
+        j, k, entry = j[order], k[order], entry[order]
+    name, weight = np.array(labels, dtype=object), matrix[j, k]
     columns = {"source": name[j], "target": name[k], "weight": weight}
     columns |= {"sign": np.sign(weight).astype(int), "strength": np.abs(weight)}
-    return columns if entry is None else columns | {"entry_time": entry[order]}
+    return columns if entry is None else columns | {"entry_time": entry}
 
 
 def _entry_of_edges(entry_times: Any, j: Array, k: Array, p: int) -> Array:

@@ -9,9 +9,10 @@ import numpy as np
 
 from bregpath._typing import Array, Seed
 from bregpath._validation import check_integer
+from bregpath.graphs.base_model import DiscreteModel, as_discrete_model
 from bregpath.graphs.chains import Plan, Run, run_chains
 from bregpath.graphs.mixing import SampleDiagnostics, effective_size, memory, split_r_hat
-from bregpath.graphs.models import DiscreteModel, IsingModel, as_discrete_model
+from bregpath.graphs.models import IsingModel
 from bregpath.graphs.tempering import MAX_TEMPERATURES, start_from, temper
 
 __all__ = ["gibbs"]

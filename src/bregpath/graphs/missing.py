@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from bregpath._typing import Array, BoolArray, IntArray
-from bregpath.graphs.mixed_model import MixedModel
-from bregpath.graphs.models import DiscreteModel, GaussianModel, PottsModel
+from bregpath._typing import Array, BoolArray
+from bregpath.graphs.models import GaussianModel
 
 __all__ = ["draw_from_margins", "draw_missing"]
 
@@ -34,9 +33,12 @@ def draw_missing(model: Any, rows: Array, missing: BoolArray, rng: np.random.Gen
     """
     if isinstance(model, GaussianModel):
         return _draw_numbers(model, rows, missing, rng)
-    if isinstance(model, MixedModel):
-        return _draw_mixed(model, rows, missing, rng)
-    return _draw_states(model, rows, missing, rng)
+    rows, features = rows.copy(), model.features(rows)
+    cells = [(j, np.flatnonzero(missing[:, j])) for j in np.flatnonzero(missing.any(axis=0))]
+    for _ in range(SWEEPS):
+        for j, at in cells:
+            model.redraw(rows, j, features, at, rng)
+    return rows
 
 
 def _draw_numbers(model: GaussianModel, rows: Array, missing: BoolArray, rng: np.random.Generator) -> Array:
@@ -50,36 +52,3 @@ def _draw_numbers(model: GaussianModel, rows: Array, missing: BoolArray, rng: np
         noise = rng.standard_normal(len(half)) - np.linalg.solve(half, pull)
         rows[i, lost] = model.mean[lost] + np.linalg.solve(half.T, noise)
     return rows
-
-
-def _draw_mixed(model: MixedModel, rows: Array, missing: BoolArray, rng: np.random.Generator) -> Array:
-    rows, features = rows.copy(), model.features(rows)
-    for _ in range(SWEEPS):
-        for j, at in _cells(missing):
-            model.redraw(rows, j, features, at, rng)
-    return rows
-
-
-def _cells(missing: BoolArray) -> list[tuple[int, IntArray]]:
-    """Nodes with missing cells, and their rows."""
-    return [(j, np.flatnonzero(missing[:, j])) for j in range(missing.shape[1]) if missing[:, j].any()]
-
-
-def _draw_states(model: DiscreteModel, rows: Array, missing: BoolArray, rng: np.random.Generator) -> Array:
-    codes, features = rows.copy(), model.features(rows)
-    for _ in range(SWEEPS):
-        for j, at in _cells(missing):
-            eta = _log_odds(model, features[at], j)
-            # The largest of eta + Gumbel noise is state l with probability exp(eta_l) / sum_k exp(eta_k).
-            codes[at, j] = (eta + rng.gumbel(size=eta.shape)).argmax(axis=1)
-            features[at] = model.features(codes[at])
-    return codes
-
-
-def _log_odds(model: DiscreteModel, features: Array, j: int) -> Array:
-    """Of the states of node j given the features of all others, up to a constant a row."""
-    if isinstance(model, PottsModel):
-        own = slice(model.offsets[j], model.offsets[j + 1])
-        return np.asarray(model.fields[own] + features @ model.couplings[:, own])
-    eta = model.fields[j] + features @ model.couplings[:, j]
-    return np.column_stack([np.zeros_like(eta), eta])

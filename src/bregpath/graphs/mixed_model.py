@@ -3,7 +3,6 @@ r"""Graphical models of mixed data: numbers, labels and counts."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,9 +11,9 @@ from scipy.special import gammaln, pdtr, pdtrik
 from bregpath._typing import Array, IntArray, Seed
 from bregpath._validation import check_integer
 from bregpath.graphs._checks import check_levels, check_names, check_square, finite_array, freeze
-from bregpath.graphs.models import AbstractModel
+from bregpath.graphs.base_model import AbstractModel, InBlocks, draw_states
 
-__all__ = ["KINDS", "MixedModel"]
+__all__ = ["KINDS", "MixedModel", "centred_block"]
 
 KINDS = ("gaussian", "categorical", "count")
 BURN_IN = 300  # sweeps of a Gibbs sampler before a row is drawn
@@ -22,7 +21,7 @@ SMALLEST_MASS = 1e-250  # of counts up to the largest, whose quantiles can still
 
 
 @dataclass(frozen=True, eq=False)
-class MixedModel(AbstractModel):
+class MixedModel(InBlocks, AbstractModel):
     r"""Numbers, labels and counts: :math:`\log P(x) = a^\top \phi + \phi^\top B \phi / 2 - \sum_j \log x_j! - \log Z`.
 
     The features :math:`\phi` of a row are its numbers, its counts, and indicators of the states of its labels; the last
@@ -96,19 +95,9 @@ class MixedModel(AbstractModel):
             if kind != "gaussian" and own.any():
                 raise ValueError(f"`couplings` must be zero between {kind} {j} and itself; use `fields`.")
 
-    @cached_property
-    def offsets(self) -> IntArray:
-        """Where the entries of each node begin (p + 1,)."""
-        return np.concatenate([[0], np.cumsum(self.n_states)])
-
     @property
     def n_nodes(self) -> int:
         return len(self.kinds)
-
-    def block(self, j: int, k: int) -> Array:
-        """Couplings of two nodes, a row and a column for each number, count or state."""
-        at = self.offsets
-        return self.couplings[at[j] : at[j + 1], at[k] : at[k + 1]]
 
     @property
     def strengths(self) -> Array:
@@ -125,12 +114,7 @@ class MixedModel(AbstractModel):
         for j in range(self.n_nodes):
             for k in range(j):
                 block = scaled[at[j] : at[j + 1], at[k] : at[k + 1]]
-                if block.size == 1:
-                    out[j, k] = block[0, 0]
-                    continue
-                for axis in (0, 1):
-                    block = block - block.mean(axis=axis, keepdims=True) if block.shape[axis] > 1 else block
-                out[j, k] = np.linalg.norm(block)
+                out[j, k] = block.item() if block.size == 1 else np.linalg.norm(centred_block(block))
         return out + out.T
 
     def features(self, rows: Array) -> Array:
@@ -155,9 +139,7 @@ class MixedModel(AbstractModel):
         own = slice(self.offsets[j], self.offsets[j + 1])
         eta = self.fields[own] + features[at] @ self.couplings[:, own]
         if self.kinds[j] == "categorical":
-            # The largest of eta + Gumbel noise is state l with probability exp(eta_l) / sum_k exp(eta_k).
-            codes = (eta + rng.gumbel(size=eta.shape)).argmax(axis=1)
-            rows[at, j] = codes
+            rows[at, j] = codes = draw_states(eta, rng)
             features[at, own] = codes[:, None] == np.arange(self.n_states[j])
             return
         if self.kinds[j] == "gaussian":
@@ -205,6 +187,13 @@ class MixedModel(AbstractModel):
                 "The precision matrix of the numbers is not positive definite, so that there is no joint distribution "
                 "to draw from (the conditional ones are as good as ever); take an earlier time of the path."
             )
+
+
+def centred_block(block: Array) -> Array:
+    """Couplings without what is constant along the states of a label, which would be a field."""
+    for axis in (0, 1):
+        block = block - block.mean(axis=axis, keepdims=True) if block.shape[axis] > 1 else block
+    return block
 
 
 def _draw_counts(eta: Array, largest: float, rng: np.random.Generator) -> Array:

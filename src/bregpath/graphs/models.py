@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from bregpath._typing import Array, BoolArray, IntArray, Seed
-from bregpath._validation import as_array
+from bregpath._typing import Array, IntArray, Seed
 from bregpath.graphs._checks import (
     check_levels,
     check_names,
@@ -25,112 +24,9 @@ from bregpath.graphs._checks import (
     finite_array,
     freeze,
 )
+from bregpath.graphs.base_model import AbstractModel, DiscreteModel, InBlocks
 
-__all__ = ["DiscreteModel", "GaussianModel", "IsingModel", "PottsModel", "as_discrete_model"]
-
-
-class AbstractModel:
-    """What all graphical models share."""
-
-    @property
-    def strengths(self) -> Array:
-        """One number for each pair of nodes (p, p); zero where two nodes are not joined."""
-        raise NotImplementedError
-
-    @property
-    def n_nodes(self) -> int:
-        return len(self.strengths)
-
-    @property
-    def adjacency(self) -> BoolArray:
-        """Which nodes are joined (p, p)."""
-        return self.strengths != 0
-
-    def _rows(self, X: Any, dtype: Any = None) -> Array:
-        values, p = as_array("X", X, dtype), self.n_nodes
-        if values.ndim != 2 or values.shape[1] != p:
-            raise ValueError(f"`X` must have one column for each of the {p} nodes, found shape {values.shape}.")
-        return values
-
-
-class DiscreteModel(AbstractModel):
-    r"""What Ising and Potts models share: :math:`\log P(x) = c\,(a^\top z + z^\top B z / 2) - \log Z`.
-
-    Here :math:`z` are the features of a row of states, and :math:`a` and :math:`B` the fields and couplings. States are
-    counted 0, 1, ... by their codes; labels are what the user sees.
-    """
-
-    fields: Array
-    couplings: Array
-    names: tuple[str, ...] | None
-    levels: tuple[Array, ...] | None
-    _scale: float  # c
-
-    @property
-    def counts(self) -> IntArray:
-        """Number of states of each node."""
-        raise NotImplementedError
-
-    def features(self, codes: Array) -> Array:
-        """Rows of codes (n, p) as rows of numbers: -1 and +1, or indicators of the states."""
-        raise NotImplementedError
-
-    @property
-    def labels(self) -> tuple[Array, ...]:
-        """Labels of the states of each node, in the order of their codes."""
-        raise NotImplementedError
-
-    @property
-    def n_nodes(self) -> int:
-        return len(self.counts)
-
-    def encode(self, X: Any) -> IntArray:
-        """Codes of the labels in `X` (n, p)."""
-        values = self._rows(X)
-        codes = np.empty(values.shape, dtype=np.intp)
-        for j, labels in enumerate(self.labels):
-            matches = values[:, j, None] == labels
-            if not matches.any(axis=1).all():
-                wrong = values[~matches.any(axis=1), j][0]
-                raise ValueError(f"`X` has {wrong!r} in column {j}, whose states are {labels.tolist()}; recode it.")
-            codes[:, j] = matches.argmax(axis=1)
-        return codes
-
-    def decode(self, codes: Array) -> Array:
-        """Labels of codes (n, p); columns of numbers and of text together become objects."""
-        kinds = {"text" if labels.dtype.kind in "US" else labels.dtype.kind in "biuf" for labels in self.labels}
-        dtype = np.result_type(*self.labels) if kinds in ({True}, {"text"}) else np.dtype(object)
-        X = np.empty(codes.shape, dtype=dtype)
-        for j, labels in enumerate(self.labels):
-            X[:, j] = labels[codes[:, j]]
-        return X
-
-    def log_weight(self, X: Any) -> Array:
-        """Logarithm of the probability of each row of `X`, up to a constant (see `enumerate_states` for it)."""
-        return self.log_weight_of_codes(self.encode(X))
-
-    def log_weight_of_codes(self, codes: Array) -> Array:
-        """See `log_weight`, for codes."""
-        z = self.features(codes)
-        return self._scale * (z @ self.fields + 0.5 * np.einsum("ij,ij->i", z @ self.couplings, z))
-
-    def sample(self, n: int, seed: Seed = None, **options: Any) -> Array:
-        """Draw `n` rows by Gibbs sampling; see `bregpath.graphs.gibbs` for the options, and on dependent rows."""
-        from bregpath.graphs.gibbs import gibbs
-
-        return gibbs(self, n, seed=seed, **options)
-
-
-def as_discrete_model(model: Any) -> DiscreteModel:
-    """The Ising or Potts model that `model` is, or that its method ``model()`` returns."""
-    if not isinstance(model, DiscreteModel) and callable(getattr(model, "model", None)):
-        model = model.model()
-    if not isinstance(model, DiscreteModel):
-        raise TypeError(
-            f"`model` must be an IsingModel, a PottsModel or a fitted graph of either, found {type(model).__name__}; "
-            "a GaussianModel draws independent rows by its own method `sample`."
-        )
-    return model
+__all__ = ["GaussianModel", "IsingModel", "PottsModel"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,9 +111,13 @@ class IsingModel(DiscreteModel):
     def features(self, codes: Array) -> Array:
         return 2.0 * codes - 1.0
 
+    def log_odds(self, features: Array, j: int) -> Array:
+        eta = self.fields[j] + features @ self.couplings[:, j]
+        return np.column_stack([np.zeros_like(eta), eta])
+
 
 @dataclass(frozen=True, eq=False)
-class PottsModel(DiscreteModel):
+class PottsModel(InBlocks, DiscreteModel):
     r"""Discrete Markov field, :math:`P(x) \propto \exp(\sum_j a_{j;x_j} + \sum_{j<k} b_{jk}[x_j, x_k])`.
 
     Node j has states 0 ... q_j - 1. Everything is stored flat: node j owns the entries ``offsets[j]`` up to
@@ -269,11 +169,6 @@ class PottsModel(DiscreteModel):
         if any(self.block(j, j).any() for j in range(len(n_states))):
             raise ValueError("`couplings` must have zero diagonal blocks (they belong to `fields`); set them to zero.")
 
-    @cached_property
-    def offsets(self) -> IntArray:
-        """Where the entries of each node begin (p + 1,)."""
-        return np.concatenate([[0], np.cumsum(self.n_states)])
-
     @property
     def counts(self) -> IntArray:
         return self.n_states
@@ -287,15 +182,14 @@ class PottsModel(DiscreteModel):
         """Frobenius norms of the blocks (p, p)."""
         return np.sqrt(self._block_sums(self._block_sums(self.couplings**2, 0), 1))
 
-    def block(self, j: int, k: int) -> Array:
-        """Return :math:`b_{jk}`, of shape (q_j, q_k)."""
-        at = self.offsets
-        return self.couplings[at[j] : at[j + 1], at[k] : at[k + 1]]
-
     def features(self, codes: Array) -> Array:
         z = np.zeros((len(codes), len(self.fields)))
         np.put_along_axis(z, codes + self.offsets[:-1], 1.0, axis=1)
         return z
+
+    def log_odds(self, features: Array, j: int) -> Array:
+        own = slice(self.offsets[j], self.offsets[j + 1])
+        return self.fields[own] + features @ self.couplings[:, own]
 
     def to_zero_sum(self) -> PottsModel:
         r"""Return the same distribution with rows and columns of each block, and the fields of each node, summing to 0.

@@ -18,7 +18,7 @@ from bregpath.graphs.export import edge_table, to_networkx, write_edges, write_g
 from bregpath.graphs.held_out import HeldOutRows
 from bregpath.graphs.layouts import AbstractLayout
 from bregpath.graphs.problems import all_pairs
-from bregpath.path import Complexity, Path, Point, describe, of_the_path
+from bregpath.path import Complexity, Path, Point, describe, of_its
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -71,17 +71,17 @@ class GraphPath:
 
     # --- of the coefficients ---------------------------------------------------------------------------------
 
-    t = of_the_path("t")
-    deviance = of_the_path("deviance")
-    deviance_ratio = of_the_path("deviance_ratio")
-    null_deviance = of_the_path("null_deviance")
-    df = of_the_path("df")
-    loss = of_the_path("loss")
-    kappa = of_the_path("kappa")
-    result = of_the_path("result")
-    stats = of_the_path("stats")
-    trajectory = of_the_path("trajectory")
-    event_times = of_the_path("event_times")
+    t = of_its("path.t")
+    deviance = of_its("path.deviance")
+    deviance_ratio = of_its("path.deviance_ratio")
+    null_deviance = of_its("path.null_deviance")
+    df = of_its("path.df")
+    loss = of_its("path.loss")
+    kappa = of_its("path.kappa")
+    result = of_its("path.result")
+    stats = of_its("path.stats")
+    trajectory = of_its("path.trajectory")
+    event_times = of_its("path.event_times")
 
     @property
     def scale(self) -> Array:

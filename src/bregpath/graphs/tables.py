@@ -22,10 +22,8 @@ def node_table(weights: Any, names: Sequence[str] | None = None, node_groups: An
 
     Parameters
     ----------
-    weights : array-like of shape (p, p)
-        Symmetric, zero diagonal.
-    names : sequence of str, optional
-        Nodes; ``x0, x1, ...`` by default.
+    weights, names
+        As in `to_networkx`.
     node_groups : sequence of p labels, or mapping of names to labels, optional
         Adds the group of each node, and how many of its edges stay within it.
 
@@ -59,11 +57,9 @@ def group_table(weights: Any, node_groups: Any, names: Sequence[str] | None = No
 
     Parameters
     ----------
-    weights : array-like of shape (p, p)
-        Symmetric, zero diagonal.
+    weights, names
+        As in `to_networkx`.
     node_groups : sequence of p labels, or mapping of names to labels
-    names : sequence of str, optional
-        Nodes; ``x0, x1, ...`` by default.
 
     Returns
     -------

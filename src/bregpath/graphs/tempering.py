@@ -17,8 +17,8 @@ from dataclasses import replace
 import numpy as np
 
 from bregpath._typing import Array, IntArray
+from bregpath.graphs.base_model import DiscreteModel
 from bregpath.graphs.chains import Plan, Run, run_chains
-from bregpath.graphs.models import DiscreteModel
 
 __all__ = ["MAX_TEMPERATURES", "temper"]
 

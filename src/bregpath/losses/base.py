@@ -10,7 +10,7 @@ import numpy as np
 from bregpath._known_to_core import Kernel
 from bregpath._typing import Array
 
-__all__ = ["AbstractLoss", "UserLoss"]
+__all__ = ["AbstractLoss", "LabelLoss", "NodeLoss", "UserLoss", "check_numbers", "encode_labels"]
 
 
 class AbstractLoss(ABC):
@@ -127,6 +127,30 @@ class AbstractLoss(ABC):
         return f"{type(self).__name__}({options})"
 
 
+class LabelLoss(AbstractLoss):
+    """A loss of class labels, which knows them once it has encoded a response."""
+
+    is_classifier = True
+
+    def __init__(self, classes: Any = None) -> None:
+        self.classes = None if classes is None else np.asarray(classes)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"name": self.name, "classes": None if self.classes is None else self.classes.tolist()}
+
+
+class NodeLoss(AbstractLoss):
+    """A loss of all nodes of a graph at once, with an output each."""
+
+    null_is_exact = True
+
+    def __init__(self, n_outputs: int = 1) -> None:
+        self.n_outputs = n_outputs
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"name": self.name, "n_outputs": self.n_outputs}
+
+
 class UserLoss(AbstractLoss):
     """Any object with ``value(eta, y, w)`` and ``gradient(eta, y, w)``, run through the same loop.
 
@@ -196,26 +220,21 @@ def check_numbers(y: Array) -> Array:
             f"`y` must hold numbers for this loss, found values like {np.ravel(y)[0]!r}; "
             'for class labels use loss="logistic" or loss="multinomial".'
         ) from None
-    if values.ndim != 1:
-        raise ValueError(f"`y` must be one-dimensional, found shape {values.shape}; pass y.ravel() for one column.")
-    bad = ~np.isfinite(values)
+    return _checked(values)
+
+
+def _checked(y: Array) -> Array:
+    if y.ndim != 1:
+        raise ValueError(f"`y` must be one-dimensional, found shape {y.shape}; pass y.ravel() for one column.")
+    bad = ~np.isfinite(y) if y.dtype.kind == "f" else np.zeros(1, dtype=bool)
     if bad.any():
         raise ValueError(f"`y` contains NaN or infinity in {bad.sum()} rows (first: row {bad.argmax()}); drop them.")
-    return values
+    return y
 
 
 def encode_labels(y: Array, w: Array) -> tuple[Array, Array]:
     """Sorted class labels and the index of each row's label; needs at least two classes with weight."""
-    labels = np.asarray(y)
-    if labels.ndim != 1:
-        raise ValueError(f"`y` must be one-dimensional, found shape {labels.shape}; pass y.ravel() for one column.")
-    if labels.dtype.kind == "f":
-        bad = ~np.isfinite(labels)
-        if bad.any():
-            raise ValueError(
-                f"`y` contains NaN or infinity in {bad.sum()} rows (first: row {bad.argmax()}); drop those rows."
-            )
-    classes, codes = np.unique(labels, return_inverse=True)
+    classes, codes = np.unique(_checked(np.asarray(y)), return_inverse=True)
     present = np.bincount(codes, weights=w, minlength=len(classes)) > 0
     if present.sum() < 2:
         raise ValueError(

@@ -3,36 +3,28 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from scipy.linalg import lapack
 
 from bregpath._known_to_core import Kernel, only_for_its_class
 from bregpath._typing import Array
-from bregpath.losses.base import AbstractLoss
+from bregpath.losses.base import NodeLoss
 
 __all__ = ["GaussianCompositeLoss", "GaussianLikelihoodLoss"]
 
 MARGIN = 1e-8  # smallest eigenvalue of a matrix with unit diagonal that can safely be inverted
 
 
-class _GaussianGraphLoss(AbstractLoss):
+class _GaussianGraphLoss(NodeLoss):
     """``eta`` is the precision matrix Omega, ``y`` the covariance matrix S; weights are not used.
 
     Infinite where Omega is not positive definite: a step that leads there is refused and shortened.
     """
 
-    null_is_exact = True
     has_domain = True
     looks_inside = True
     can_saturate = False  # the path goes on to the unpenalised fit, and edges may still leave
-
-    def __init__(self, n_outputs: int = 1) -> None:
-        self.n_outputs = n_outputs
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"name": self.name, "n_outputs": self.n_outputs}
 
     def null(self, y: Array, w: Array) -> Array:
         return 1.0 / np.diagonal(y)

@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from scipy.special import expit
 
 from bregpath._known_to_core import Kernel, only_for_its_class
 from bregpath._typing import Array
-from bregpath.losses.base import AbstractLoss
+from bregpath.losses.base import NodeLoss
 
 __all__ = ["IsingCompositeLoss", "IsingFlowLoss"]
 
 
-class _IsingLoss(AbstractLoss):
+class _IsingLoss(NodeLoss):
     """Spins ``y`` of shape (n, p) in {-1, +1}; ``eta`` has one column a node."""
-
-    null_is_exact = True
-
-    def __init__(self, n_outputs: int = 1) -> None:
-        self.n_outputs = n_outputs
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"name": self.name, "n_outputs": self.n_outputs}
 
     def null(self, y: Array, w: Array) -> Array:
         up = w @ (y > 0)
         return np.log(up / (1.0 - up))
+
+    def predict(self, eta: Array) -> Array:
+        return expit(eta)
 
 
 class IsingCompositeLoss(_IsingLoss):
@@ -58,9 +51,6 @@ class IsingCompositeLoss(_IsingLoss):
     def curvature(self, eta: Array, y: Array, w: Array, direction: Array) -> Array:
         up = expit(eta)
         return w[:, None] * up * (1.0 - up) * direction
-
-    def predict(self, eta: Array) -> Array:
-        return expit(eta)
 
 
 class IsingFlowLoss(_IsingLoss):
@@ -94,6 +84,3 @@ class IsingFlowLoss(_IsingLoss):
 
     def curvature(self, eta: Array, y: Array, w: Array, direction: Array) -> Array:
         return 0.25 * w[:, None] * np.exp(-0.5 * y * eta) * direction
-
-    def predict(self, eta: Array) -> Array:
-        return expit(eta)

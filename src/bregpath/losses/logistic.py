@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from scipy.special import expit
 
 from bregpath._known_to_core import Kernel, only_for_its_class
 from bregpath._typing import Array
-from bregpath.losses.base import AbstractLoss, encode_labels
+from bregpath.losses.base import LabelLoss, encode_labels
 
 __all__ = ["LogisticLoss"]
 
 
-class LogisticLoss(AbstractLoss):
+class LogisticLoss(LabelLoss):
     r"""Logistic loss :math:`\ell_i = \log(1 + e^{-y_i \eta_i})` with labels coded as -1 and +1.
 
     Labels of any two kinds are accepted; the larger in sorted order is the positive class, the one whose
@@ -31,10 +29,6 @@ class LogisticLoss(AbstractLoss):
     """
 
     name = "logistic"
-    is_classifier = True
-
-    def __init__(self, classes: Any = None) -> None:
-        self.classes = None if classes is None else np.asarray(classes)
 
     @only_for_its_class
     def kernel(self) -> Kernel:
@@ -65,6 +59,3 @@ class LogisticLoss(AbstractLoss):
 
     def predict(self, eta: Array) -> Array:
         return expit(eta)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"name": self.name, "classes": None if self.classes is None else self.classes.tolist()}

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import xlogy
 
 from bregpath._typing import Array
-from bregpath.losses.base import AbstractLoss
+from bregpath.losses.base import AbstractLoss, NodeLoss
 from bregpath.losses.field import FieldCompositeLoss
 from bregpath.losses.ising import IsingCompositeLoss
 
@@ -57,11 +57,8 @@ class _NumbersLoss(AbstractLoss):
         return np.concatenate([mean * precision, precision])
 
 
-class _CountsLoss(AbstractLoss):
+class _CountsLoss(NodeLoss):
     r"""Poisson nodes with log link: :math:`\ell_i = \sum_j e^{\eta_{ij}} - x_{ij} \eta_{ij}`."""
-
-    def __init__(self, n_nodes: int) -> None:
-        self.n_outputs = n_nodes
 
     def value(self, eta: Array, y: Array, w: Array) -> float:
         with np.errstate(over="ignore"):

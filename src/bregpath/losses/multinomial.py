@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from scipy.special import logsumexp, softmax
 
 from bregpath._known_to_core import Kernel, only_for_its_class
 from bregpath._typing import Array
-from bregpath.losses.base import AbstractLoss, encode_labels
+from bregpath.losses.base import LabelLoss, encode_labels
 
 __all__ = ["MultinomialLoss"]
 
 
-class MultinomialLoss(AbstractLoss):
+class MultinomialLoss(LabelLoss):
     r"""Multinomial loss :math:`\ell_i = \log \sum_l e^{\eta_{il}} - \eta_{i y_i}` over ``q`` classes.
 
     All classes have coefficients (no reference class); their sum is held at zero by the dynamics itself, since
@@ -30,10 +28,6 @@ class MultinomialLoss(AbstractLoss):
     """
 
     name = "multinomial"
-    is_classifier = True
-
-    def __init__(self, classes: Any = None) -> None:
-        self.classes = None if classes is None else np.asarray(classes)
 
     @property
     def n_outputs(self) -> int:  # type: ignore[override]
@@ -72,6 +66,3 @@ class MultinomialLoss(AbstractLoss):
 
     def predict(self, eta: Array) -> Array:
         return softmax(eta, axis=-1)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"name": self.name, "classes": None if self.classes is None else self.classes.tolist()}

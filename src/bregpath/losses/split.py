@@ -28,16 +28,10 @@ class SplitLoss(AbstractLoss):
     """
 
     def __init__(self, loss: AbstractLoss, n_rows: int) -> None:
-        self.loss = loss
-        self.n_rows = n_rows
-        self.name = loss.name
-        self.n_outputs = loss.n_outputs
-        self.is_classifier = loss.is_classifier
-        self.deviance_factor = loss.deviance_factor
-        self.can_saturate = loss.can_saturate
-        self.has_domain = loss.has_domain
-        self.looks_inside = loss.looks_inside
-        self.classes = loss.classes
+        self.loss, self.n_rows = loss, n_rows
+        shared = ("name", "n_outputs", "is_classifier", "classes", "deviance_factor", "can_saturate", "has_domain")
+        for attribute in (*shared, "looks_inside"):
+            setattr(self, attribute, getattr(loss, attribute))
 
     def value(self, eta: Array, y: Array, w: Array) -> float:
         of_data, rest = self.loss.value(eta[: -self.n_rows], y, w[: -self.n_rows]), eta[-self.n_rows :]

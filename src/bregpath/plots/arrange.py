@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from bregpath._typing import Array, BoolArray
+from bregpath.graphs.export import strongest_edges
 
 __all__ = ["Arrangement", "arrange", "text_widths"]
 
@@ -206,9 +207,7 @@ def _choose_sides(
 
 def _edge_points(strength: Array, xy: Array, per_edge: int = 40, n_edges: int = 800) -> tuple[Array, Array]:
     """Points along the strongest edges, and how much it matters to cover them."""
-    j, k = np.nonzero(np.triu(strength))
-    order = np.argsort(-strength[j, k], kind="stable")[:n_edges]
-    j, k = j[order], k[order]
+    j, k = (ends[:n_edges] for ends in strongest_edges(strength))
     along = np.linspace(0.0, 1.0, per_edge)[:, None]
     points = xy[j, None] * (1 - along) + xy[k, None] * along
     return points.reshape(-1, 2), np.repeat(strength[j, k] / (strength.max(initial=0.0) or 1.0), per_edge)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -48,7 +49,7 @@ def plot_check(check: ModelCheck, *, figsize: tuple[float, float] = (9.0, 7.6)) 
     for ax, part in zip(axes.ravel(), (check.margins, check.pairs, check.triplets), strict=False):
         _scatter(style.new_axes(ax), part)
     _distributions(style.new_axes(axes[1, 1]), check)
-    axes[0, 0].figure.suptitle(_wrapped(check.verdict), fontsize=10, color=style.INK, x=0.01, ha="left")
+    axes[0, 0].figure.suptitle(fill(check.verdict, 110), fontsize=10, color=style.INK, x=0.01, ha="left")
     return axes
 
 
@@ -85,9 +86,3 @@ def _distributions(ax: Axes, check: ModelCheck) -> None:
 def _title(ax: Axes, part: Comparison) -> None:
     color = style.INK if part.agrees else style.COLORS[1]
     ax.set_title(f"{part.name}: {part.ratio:.2g} times chance", loc="left", fontsize=11, color=color)
-
-
-def _wrapped(text: str) -> str:
-    from textwrap import fill
-
-    return fill(text, 110)

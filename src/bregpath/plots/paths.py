@@ -199,11 +199,7 @@ def _draw(ax: Axes, curves: PathCurves, named: IntArray, styles: list[dict[str, 
     inside[1:] |= curves.active[:-1]  # and the one to which it returns
     shown = np.where(inside, curves.coef, np.nan)
     ax.axhline(0.0, color=style.INK, linewidth=0.8, zorder=1)
-    others = np.setdiff1d(np.arange(len(curves.columns)), named)
-    if len(others):
-        ax.plot(curves.x, shown[:, others], color=style.FAINT, linewidth=0.9, zorder=2)
-    for j, look in zip(named, styles, strict=True):
-        ax.plot(curves.x, shown[:, j], label=curves.names[j], linewidth=1.6, zorder=3, **look)
+    style.draw_curves(ax, curves.x, shown, named, curves.names, styles)
 
 
 def _marks(path: AnyPath, mark: float | Mapping[str, float] | None) -> dict[str, float]:

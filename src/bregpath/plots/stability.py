@@ -52,12 +52,8 @@ def plot_stability(stability: Stability, ax: Axes | None = None, *, top: int = 1
     stable = _stable(stability)
     named = _order(stability, stable[: max(int(top), 0)])
     styles = [style.curve_style(i) for i in range(len(named))]
-    others = np.setdiff1d(np.flatnonzero(probabilities.any(axis=0)), named)
-    if len(others):
-        ax.plot(times, probabilities[:, others], color=style.FAINT, linewidth=0.9, zorder=2)
     names = stability.item_names
-    for j, look in zip(named, styles, strict=True):
-        ax.plot(times, probabilities[:, j], label=names[j], linewidth=1.6, zorder=3, **look)
+    style.draw_curves(ax, times, probabilities, named, names, styles)
     ax.axhline(stability.threshold, color=style.INK, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1.5)
     ax.set_ylim(-0.02, 1.02)
     if times[-1] > times[0]:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 __all__ = [
     "COLORS",
     "count_axis",
+    "curve_style",
+    "draw_curves",
     "end_labels",
     "label_axes",
     "log_time_axis",
@@ -61,6 +63,15 @@ def new_axes(ax: Axes | None, figsize: tuple[float, float] = (7.0, 4.4)) -> Axes
 def curve_style(i: int) -> dict[str, Any]:
     """Colour and dash of the i-th curve."""
     return {"color": COLORS[i % len(COLORS)], "linestyle": DASHES[(i // len(COLORS)) % len(DASHES)]}
+
+
+def draw_curves(ax: Axes, x: Array, y: Array, named: Array, names: Sequence[str], styles: Sequence[Any]) -> None:
+    """Columns of ``y``: those that are named in their styles, above the others in grey."""
+    others = np.setdiff1d(np.flatnonzero(y.any(axis=0)), named)
+    if len(others):
+        ax.plot(x, y[:, others], color=FAINT, linewidth=0.9, zorder=2)
+    for j, look in zip(named, styles, strict=True):
+        ax.plot(x, y[:, j], label=names[j], linewidth=1.6, zorder=3, **look)
 
 
 def label_axes(ax: Axes, x: str, y: str, title: str | None) -> None:
@@ -130,24 +141,19 @@ def mark_times(ax: Axes, places: Mapping[str, float], at: str = "foot") -> None:
 def spread(wanted: Sequence[float] | Array, gap: float, low: float = -np.inf, high: float = np.inf) -> Array:
     """Positions near to the wanted ones (least squares), in the same order, at least ``gap`` apart.
 
-    Less rank times gap, positions must not fall: isotonic regression, where blocks that clash share a mean.
+    Less rank times gap, positions must not fall: isotonic regression.
 
     Examples
     --------
     >>> spread([0.0, 0.1, 5.0], gap=1.0)
     array([-0.45,  0.55,  5.  ])
     """
+    from scipy.optimize import isotonic_regression
+
     target = np.asarray(wanted, dtype=float)
     order = np.argsort(target, kind="stable")
     ranks = np.arange(len(target)) * gap
-    blocks: list[tuple[float, int]] = []
-    for value in target[order] - ranks:
-        mean, size = float(value), 1
-        while blocks and blocks[-1][0] > mean:
-            other, count = blocks.pop()
-            mean, size = (mean * size + other * count) / (size + count), size + count
-        blocks.append((mean, size))
-    level = np.repeat([mean for mean, _ in blocks], [size for _, size in blocks])
+    level = isotonic_regression(target[order] - ranks).x
     out = np.empty(len(target))
     # Clipping the shifted positions keeps the gaps; where all do not fit, the bottom gives way.
     out[order] = np.minimum(np.maximum(level, low), high - ranks[-1:].max(initial=0.0)) + ranks

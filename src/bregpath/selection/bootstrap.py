@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bregpath import _interrupts, _validation
+from bregpath._frames import import_pandas
 from bregpath._typing import Array, BoolArray, IntArray
 from bregpath.selection.checks import check_count, check_share, make_generator
 from bregpath.selection.replicates import (
@@ -80,13 +81,9 @@ class BootstrapIntervals:
 
     def to_frame(self) -> pd.DataFrame:
         """One row a coefficient: estimate, lower, upper, frequency (needs pandas)."""
-        try:
-            import pandas as pd
-        except ImportError:
-            raise ImportError("to_frame() needs pandas: pip install pandas") from None
         cells, labels = self._cells
-        columns = ("estimate", "lower", "upper", "frequency")
-        return pd.DataFrame({name: getattr(self, name).ravel()[cells] for name in columns}, index=labels)
+        columns = {name: getattr(self, name).ravel()[cells] for name in ("estimate", "lower", "upper", "frequency")}
+        return import_pandas("to_frame()").DataFrame(columns, index=labels)
 
     @property
     def _cells(self) -> tuple[IntArray, list[str]]:
@@ -189,16 +186,12 @@ def replicate_intervals(
     trace : callable
         ``trace(rows)`` returns the path on these rows, which may repeat: an object with times ``t`` and with ``at(t)``
         whose ``coef`` is an array.
-    rows : int or array
-        Number of rows, or the rows to draw from.
     t : float
         Time at which the replicates are read.
     full : optional
         The path on all rows, if it is there already.
-    labels : array-like, optional
-        Class of each row; then every draw holds every class.
-    names : sequence of str, optional
-        Names of the columns, or of the nodes; by default those that the path has.
+    rows, labels, names
+        As in `replicate_stability`.
     n_replicates, level, seed, n_jobs
         As in `bootstrap_intervals`.
 

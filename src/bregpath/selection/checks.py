@@ -1,4 +1,4 @@
-"""Checks, random numbers and tables that the rules of selection share."""
+"""Checks and random numbers that the rules of selection share."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["check_choice", "check_count", "check_share", "make_generator", "shortened"]
+__all__ = ["check_choice", "check_count", "check_share", "make_generator"]
 
 
 def check_count(name: str, value: Any, least: int) -> int:
@@ -17,11 +17,10 @@ def check_count(name: str, value: Any, least: int) -> int:
     return int(value)
 
 
-def check_share(name: str, value: Any, low: float = 0.0, high: float = 1.0) -> float:
-    """A number strictly above ``low`` and below ``high``."""
-    inside = isinstance(value, numbers.Real) and not isinstance(value, bool) and low < float(value) < high
-    if not inside:
-        raise ValueError(f"`{name}` must be a number above {low:g} and below {high:g}, found {value!r}.")
+def check_share(name: str, value: Any) -> float:
+    """A number strictly between 0 and 1."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not 0.0 < float(value) < 1.0:
+        raise ValueError(f"`{name}` must be a number above 0 and below 1, found {value!r}.")
     return float(value)
 
 
@@ -40,8 +39,3 @@ def make_generator(seed: Any, name: str = "seed") -> np.random.Generator:
         return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
     except (TypeError, ValueError):
         raise ValueError(f"`{name}` must be a whole number >= 0, a Generator or None, found {seed!r}.") from None
-
-
-def shortened(lines: list[str], most: int) -> list[str]:
-    """The first lines of a table, and how many more there are."""
-    return lines if len(lines) <= most else [*lines[:most], f"... and {len(lines) - most} more"]

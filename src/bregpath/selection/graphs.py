@@ -102,12 +102,11 @@ def stars(study: GraphStudy, beta: float, n_subsamples: int, n_jobs: int | None,
     limit, rng = _validation.check_number("stars_beta", beta), make_generator(seed, "random_state")
     n_subsamples, rows = check_count("n_subsamples", n_subsamples, 2), check_rows(study.pool)
     size = int(min(10 * np.sqrt(len(rows)), 0.8 * len(rows)))
-    samples = [
-        draw_until(lambda: (np.sort(rng.choice(rows, size, replace=False)),), study.lacking, '`stop`="stars"', REMEDY)[
-            0
-        ]
-        for _ in range(n_subsamples)
-    ]
+
+    def draw() -> tuple[IntArray]:
+        return (np.sort(rng.choice(rows, size, replace=False)),)
+
+    samples = [draw_until(draw, study.lacking, '`stop`="stars"', REMEDY)[0] for _ in range(n_subsamples)]
     path = study.trace()
 
     def edges(replicate: GraphPath) -> Array:

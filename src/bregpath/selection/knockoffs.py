@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from bregpath import _interrupts
+from bregpath._text import shortened
 from bregpath._typing import Array, IntArray
 from bregpath.path import Path
-from bregpath.selection.checks import check_choice, check_share, make_generator, shortened
+from bregpath.selection.checks import check_choice, check_share, make_generator
 from bregpath.selection.copies import copula_copies, dense_columns, elliptical_copies, gaussian_copies
 from bregpath.trace import trace_path
 

@@ -91,10 +91,7 @@ class Refit:
         X = _validation.check_design(X)
         if X.shape[1] != len(self.coef):
             raise ValueError(f"`X` has {X.shape[1]} columns, the model was fitted on {len(self.coef)}.")
-        eta = np.asarray(X @ self.coef) + self.intercept
-        if offset is not None:
-            eta = eta + _validation.check_offset(offset, len(eta), np.size(self.intercept)).reshape(eta.shape)
-        return eta
+        return _validation.add_offset(np.asarray(X @ self.coef) + self.intercept, offset, np.size(self.intercept))
 
     def predict(self, X: Any, offset: Any = None) -> Array:
         """Mean response of new rows, as `Path.predict`."""

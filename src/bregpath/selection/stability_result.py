@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bregpath._frames import import_pandas
+from bregpath._text import shortened
 from bregpath._typing import Array, BoolArray, IntArray
 from bregpath.selection.bounds import check_threshold, error_bound
-from bregpath.selection.checks import shortened
 
 if TYPE_CHECKING:
     import pandas as pd

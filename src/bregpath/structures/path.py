@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
@@ -12,8 +12,8 @@ import numpy as np
 
 from bregpath import _validation
 from bregpath._frames import import_pandas
-from bregpath._typing import Array, IntArray
-from bregpath.path import Complexity, Path, Point, describe, explained, of_the_path
+from bregpath._typing import Array, BoolArray, IntArray
+from bregpath.path import Complexity, Path, Point, describe, explained, of_its
 from bregpath.stores.split import SplitStore
 from bregpath.structures.projection import Projection
 
@@ -48,11 +48,9 @@ class Layout:
     def projected(self, alpha: Array, rows: IntArray, split: Array) -> tuple[Array, Array]:
         """The same, with ``D coef = 0`` wherever the split variable is: (T, E, q) at some rows of D."""
         intercept, coef = self.store.parameters(alpha, self.n_outputs)
-        out, active = np.empty_like(coef), np.zeros(self.store.D.shape[0], dtype=bool)
-        for i in range(len(coef)):
-            for k in range(self.n_outputs):
-                active[rows] = split[i, :, k] != 0
-                out[i, :, k] = self.project(coef[i, :, k], active)
+        out = np.empty_like(coef)
+        for i, k, active in self._active(rows, split):
+            out[i, :, k] = self.project(coef[i, :, k], active)
         return self._with_center(intercept + self.shift, out / self.scale)
 
     def _with_center(self, intercept: Array, coef: Array) -> tuple[Array, Array]:
@@ -60,13 +58,17 @@ class Layout:
 
     def dimensions(self, rows: IntArray, split: Array) -> IntArray:
         """Number of free coefficients at each time."""
-        active = np.zeros(self.store.D.shape[0], dtype=bool)
         out = np.zeros(len(split), dtype=int)
-        for i in range(len(split)):
-            for k in range(self.n_outputs):
-                active[rows] = split[i, :, k] != 0
-                out[i] += self.project.dimension(active)
+        for i, _, active in self._active(rows, split):
+            out[i] += self.project.dimension(active)
         return out
+
+    def _active(self, rows: IntArray, split: Array) -> Iterator[tuple[int, int, BoolArray]]:
+        """Every time and output, and the rows of D that are active there."""
+        for i, k in np.ndindex(len(split), self.n_outputs):
+            active = np.zeros(self.store.D.shape[0], dtype=bool)
+            active[rows] = split[i, :, k] != 0
+            yield i, k, active
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -123,28 +125,22 @@ class StructuredPath:
 
     # --- of the parameters -----------------------------------------------------------------------------------
 
-    t = of_the_path("t")
-    kappa = of_the_path("kappa")
-    result = of_the_path("result")
-    stats = of_the_path("stats")
-    trajectory = of_the_path("trajectory")
-    encoder = of_the_path("encoder")
-    scale = of_the_path("scale")
-    n_outputs = of_the_path("n_outputs")
-    output_names = of_the_path("output_names")
-    classes = of_the_path("classes")
-    event_times = of_the_path("event_times")
-    entry_times = of_the_path("entry_times")
-    exit_times = of_the_path("exit_times")
-
-    @property
-    def loss(self) -> Any:
-        return self.path.loss.loss  # type: ignore[attr-defined]
-
-    @property
-    def structure(self) -> Any:
-        """The map D as a scipy.sparse matrix of shape (m, p)."""
-        return self.layout.project.D
+    t = of_its("path.t")
+    kappa = of_its("path.kappa")
+    result = of_its("path.result")
+    stats = of_its("path.stats")
+    trajectory = of_its("path.trajectory")
+    encoder = of_its("path.encoder")
+    scale = of_its("path.scale")
+    n_outputs = of_its("path.n_outputs")
+    output_names = of_its("path.output_names")
+    classes = of_its("path.classes")
+    event_times = of_its("path.event_times")
+    entry_times = of_its("path.entry_times")
+    exit_times = of_its("path.exit_times")
+    loss = of_its("path.loss.loss")
+    split = of_its("path.coef")
+    structure = of_its("layout.project.D", "The map D as a scipy.sparse matrix of shape (m, p).")
 
     # --- reading ---------------------------------------------------------------------------------------------
 
@@ -176,9 +172,7 @@ class StructuredPath:
         """Linear predictor at ``t``: shape (n,), or (n, q). X is None for the positions of a signal themselves."""
         _, intercept, coef = self.at(t, estimate)
         eta = (coef if X is None else np.asarray(self._encode(X) @ coef)) + intercept
-        if offset is not None:
-            eta = eta + _validation.check_offset(offset, len(eta), self.n_outputs).reshape(eta.shape)
-        return eta
+        return _validation.add_offset(eta, offset, self.n_outputs)
 
     def predict(self, X: Any, t: float, offset: Any = None, *, estimate: str = "projected") -> Array:
         """Mean response at ``t``, as `bregpath.Path.predict`; by the "projected" or the "dense" estimate."""
@@ -209,10 +203,6 @@ class StructuredPath:
     @cached_property
     def dense(self) -> Array:
         return self._outputs(self._estimate(self.t, "dense")[1])
-
-    @property
-    def split(self) -> Array:
-        return self.path.coef
 
     @property
     def deviance_ratio(self) -> Array:

@@ -10,12 +10,10 @@ from typing import Any
 import numpy as np
 
 from bregpath import _validation
-from bregpath._frames import ColumnEncoder
 from bregpath._typing import Array, IntArray
 from bregpath.flow.stop import StopWhenWorse
-from bregpath.losses import AbstractLoss
 from bregpath.losses.split import SplitLoss
-from bregpath.path import Path, Units
+from bregpath.path import Path, Units, of_its
 from bregpath.penalties import AbstractPenalty, build_penalty
 from bregpath.problem import Problem
 from bregpath.regression import HeldOut, Regression, without_constants
@@ -89,28 +87,14 @@ class StructuredRegression(PenalisedStudy):
 
     # --- of the data -----------------------------------------------------------------------------------------
 
-    @property
-    def w(self) -> Array:  # type: ignore[override]
-        return self.data.w
-
-    @property
-    def kappa(self) -> float:  # type: ignore[override]
-        return self.data.kappa
+    w = of_its("data.w")
+    kappa = of_its("data.kappa")
+    response = of_its("data.response")
+    loss = of_its("data.loss")
+    encoder = of_its("data.encoder")
 
     def with_kappa(self, kappa: float) -> StructuredRegression:
         return replace(self, data=self.data.with_kappa(kappa))
-
-    @property
-    def response(self) -> Array:
-        return self.data.response
-
-    @property
-    def loss(self) -> AbstractLoss:
-        return self.data.loss
-
-    @property
-    def encoder(self) -> ColumnEncoder | None:  # type: ignore[override]
-        return self.data.encoder
 
     def lacking(self, rows: IntArray) -> str:
         return self.data.lacking(rows)

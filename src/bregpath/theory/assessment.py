@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bregpath import _frames
+from bregpath._text import aligned
 from bregpath._typing import Array, IntArray
 from bregpath.path import Path, Point, Units
 from bregpath.regression import Regression
 from bregpath.theory.curvature import SINGULAR, Restriction
-from bregpath.theory.report import table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -137,12 +137,12 @@ class Assessment:
 
     def __repr__(self) -> str:
         nearest = np.argsort(-self.push, kind="stable")[:LISTED]
-        rows = [
-            (self.names[self.outside[i]], f"{self.push[i]:.3f}", f"{self.push_of_any_signs[i]:.3f}") for i in nearest
-        ]
+        rows = [("nearest outside", "push", "of any signs")]
+        for i in nearest:
+            rows.append((self.names[self.outside[i]], f"{self.push[i]:.3f}", f"{self.push_of_any_signs[i]:.3f}"))
         head = f"Model of {len(self.support)} columns at t = {self.t:.4g}"
         span = f"Eigenvalues of its Hessian: {self.convexity:.4g} to {self.smoothness:.4g}."
-        return "\n".join([head, "", *table(("nearest outside", "push", "of any signs"), rows), "", span, self.verdict])
+        return "\n".join([head, "", *aligned(rows, left=range(3)), "", span, self.verdict])
 
 
 def assess(path: Path, t: float, X: Any, y: Any, *, sample_weight: Any = None, offset: Any = None) -> Assessment:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bregpath import _frames
+from bregpath._text import aligned
 from bregpath._typing import Array, IntArray
 from bregpath.flow.stop import Progress
 from bregpath.path import Path, Point
@@ -16,7 +17,7 @@ from bregpath.run import TraceOptions
 from bregpath.theory.curvature import Restriction
 from bregpath.theory.guarantee import NEEDED, Guarantee
 from bregpath.theory.oracle import OracleDynamics, oracle_estimator
-from bregpath.theory.report import Condition, Finding, table
+from bregpath.theory.report import Condition, Finding
 from bregpath.theory.signs import sign_intervals
 from bregpath.theory.truth import Truth
 
@@ -173,9 +174,9 @@ class Diagnosis:
         return "\n".join([
             self.title,
             "",
-            *table(("condition", "value", "needed", "held"), [c.line for c in self.conditions]),
+            *aligned([("condition", "value", "needed", "held"), *(c.line for c in self.conditions)], left=range(4)),
             "",
-            *table(("claim", "guaranteed", "predicted", "seen"), [f.line for f in self.findings]),
+            *aligned([("claim", "guaranteed", "predicted", "seen"), *(f.line for f in self.findings)], left=range(4)),
             "",
             f"The potential of the oracle dynamics {never}.",
             *advice,

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["Condition", "Finding", "table"]
+__all__ = ["Condition", "Finding"]
 
 
 @dataclass(frozen=True)
@@ -56,10 +55,3 @@ class Finding:
     def line(self) -> tuple[str, str, str, str]:
         """As a row of a table."""
         return self.claim, "yes" if self.guaranteed else "no", self.predicted, self.seen
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines of text with aligned columns."""
-    lines = [head, *rows]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]

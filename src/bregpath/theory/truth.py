@@ -13,8 +13,7 @@ from bregpath._typing import Array, IntArray
 from bregpath.datasets import GraphSimulation, Simulation
 from bregpath.graphs import IsingModel
 from bregpath.graphs.problems import all_pairs, ising_problem
-from bregpath.path import Path, Point, Units
-from bregpath.problem import Problem
+from bregpath.path import Path, Point, Units, of_its
 from bregpath.regression import Regression
 from bregpath.run import Assembled, TraceOptions, Track, run
 
@@ -49,9 +48,7 @@ class Truth:
             raise ValueError("`simulation` has no true coefficients, so there is nothing to find; take s >= 1.")
         return truth
 
-    @property
-    def problem(self) -> Problem:
-        return self.assembled.problem
+    problem = of_its("assembled.problem")
 
     @cached_property
     def support(self) -> IntArray:
