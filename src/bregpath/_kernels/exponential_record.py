@@ -29,7 +29,9 @@ class Stretch(NamedTuple):
 
 def coordinates(knot: Knot, kappa: float) -> tuple[Array, Array]:
     """Columns and intercept of a knot as one vector, and its slope."""
-    return np.append(knot.z, knot.alpha / kappa), np.append(knot.slope, knot.alpha_slope / kappa)
+    both = (knot.z, knot.alpha), (knot.slope, knot.alpha_slope)
+    z, slope = (np.concatenate([columns[:, 0], intercept / kappa]) for columns, intercept in both)
+    return z, slope
 
 
 def block_of(
@@ -55,7 +57,7 @@ def block_of(
         R=R,
         residual=residual,
         value=knots.value,
-        reach=np.zeros(len(knots.t)),
+        reach=np.zeros_like(knots.t),
         memory=remember,
         interrupted=interrupted,
         cuts=cuts,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -60,12 +61,12 @@ class MeanTrajectory(Trajectory):
     def average(self) -> str:
         return next(name for name, power in AVERAGES.items() if power == self.power)
 
-    def add(self, steps: Steps) -> tuple[Trajectory, Array]:
+    def add(self, steps: Steps) -> tuple[Trajectory, Callable[[], Array]]:
         """As of `Trajectory`; a column that was ever active counts."""
         longer, _ = super().add(steps)
         chunk = self._summed(longer.chunks[-1], longer.order)
-        ever = np.count_nonzero(np.any(chunk.beta_sum != 0, axis=2), axis=1)
-        return replace(longer, chunks=[*self.chunks, chunk]), ever
+        longer = replace(longer, chunks=[*self.chunks, chunk])
+        return longer, lambda: np.count_nonzero(np.any(chunk.beta_sum != 0, axis=2), axis=1)
 
     def _summed(self, chunk: Chunk, order: list[int] | None = None) -> MeanChunk:
         """The next chunk with its integrals; ``order`` is that of a record which has it already."""

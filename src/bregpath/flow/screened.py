@@ -151,7 +151,7 @@ class ScreenedFlow(AbstractFlow):
 
     def _lowest(self, state: State, steps: Steps) -> float:
         """Lowest loss so far. A rise that rounding explains is allowed to a step, but not that many of them add up."""
-        lowest = min(state.lowest, float(np.min(steps.value)))
+        lowest = min(state.lowest, float(steps.value.min()))
         if self.step is None and steps.value[-1] > lowest + 2 * _kernels.NOISE * (abs(lowest) + 1e-3):
             raise StepError(f"the loss rises at t={steps.t[0]:g}")
         return lowest

@@ -36,6 +36,10 @@ class LogisticLoss(AbstractLoss):
     def __init__(self, classes: Any = None) -> None:
         self.classes = None if classes is None else np.asarray(classes)
 
+    @property
+    def null_is_exact(self) -> bool:  # type: ignore[override]
+        return self.kernel() is not None  # a subclass may have changed the formulas
+
     @only_for_its_class
     def kernel(self) -> Kernel:
         return Kernel("logistic", {})

@@ -53,7 +53,7 @@ class FoldTrack:
 
     def reach(self, until: float) -> None:
         self.track.reach(until)
-        times = self.clock[self.scores.shape[1] : np.searchsorted(self.clock, until, side="right")]
+        times = self.clock[self.scores.shape[1] : self.clock.searchsorted(until, side="right")]
         self.scores = np.append(self.scores, self._scores_of(self.track, times), axis=1)
         if self.has_plain:
             more = self._scores_of(self.track.plain(), times)
