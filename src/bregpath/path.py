@@ -57,7 +57,7 @@ class Units:
         """Intercepts and coefficients of some columns, brought to the original scale."""
         coef, center = beta * (self.y_unit / self.scale[columns, None]), self.center[columns]
         intercept = alpha * self.y_unit + self.shift
-        return (intercept - np.einsum("e,...eq->...q", center, coef) if center.any() else intercept), coef
+        return (intercept - coef.swapaxes(-1, -2) @ center if center.any() else intercept), coef
 
 
 class Complexity(NamedTuple):

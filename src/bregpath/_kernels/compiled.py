@@ -56,7 +56,7 @@ def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps:
     arrays = {}
     for name, start in {**vars(knot), **vars(memory), "reach": 0.0}.items():
         rows = max_steps + 1 if keep_rows or name not in ("R", "residual", "frozen") else 1
-        arrays[name] = np.empty((rows, *np.shape(start)))
+        arrays[name] = np.empty((rows, *start.shape) if isinstance(start, np.ndarray) else rows)
         arrays[name][0] = start
     done, trouble, largest = _stepper(system).advance(arrays, until, max_steps, keep_rows)
     if trouble == "unstable":

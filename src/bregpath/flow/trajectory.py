@@ -68,8 +68,9 @@ class Trajectory:
         """The record with a block of steps, and what counts the active columns at each of its knots."""
         columns = steps.columns
         active = self.reading.active(columns, steps.z)
-        row, position = (active[1:] != active[:-1]).nonzero()
-        enters = active[row + 1, position]
+        changed = (active[1:] != active[:-1]).ravel().nonzero()[0]
+        row, position = np.divmod(changed, active.shape[1])
+        enters = active[1:].ravel()[changed]
         changes = list(zip(row.tolist(), columns[position].tolist(), enters.tolist(), strict=True))
         # Active from the start are free columns, and the first entry itself if rounding puts it beyond its threshold.
         first = columns[:0] if self.chunks else columns[active[0]]

@@ -39,7 +39,8 @@ class L1Penalty(AbstractPenalty):
         if self.has_limits:
             return super().active(z)
         beyond = np.abs(z) > self.weights
-        return (beyond[..., 0] if beyond.shape[-1] == 1 else beyond.any(axis=-1)) | self.free
+        active = beyond[..., 0] if beyond.shape[-1] == 1 else beyond.any(axis=-1)
+        return active if self.weights.all() else active | self.free
 
     def pace(self, z: Array, slope: Array, kappa: float) -> Array:
         if self.has_limits:
