@@ -10,7 +10,7 @@ import numpy as np
 from bregpath._kernels.records import Knot, Memory, Steps, System
 from bregpath._typing import Array, IntArray
 
-__all__ = ["Stretch", "block_of", "coordinates", "values"]
+__all__ = ["Stretch", "block_of", "coordinates", "has_rows", "values"]
 
 
 class Stretch(NamedTuple):
@@ -19,12 +19,18 @@ class Stretch(NamedTuple):
     t: Array  # (k,)
     z: Array  # (k, m + 1)
     slope: Array  # (k, m + 1)
-    integral: Array  # (k, m + 1)
+    integral: Array  # (k, m + 1), or nothing where nobody asks for R
     value: Array  # (k,)
 
     @classmethod
     def start(cls, t: float, z: Array, slope: Array, value: float) -> Stretch:
         return cls(np.array([t]), z[None], slope[None], np.zeros((1, len(z))), np.array([value]))
+
+
+def has_rows(system: System) -> bool:
+    """Whether the rows behind the Gram matrix are at hand; where it stands for all columns nobody asks for them."""
+    kernel = system.block.kernel()
+    return kernel is not None and "dense" in kernel.numbers
 
 
 def coordinates(knot: Knot, kappa: float) -> tuple[Array, Array]:
@@ -65,11 +71,10 @@ def block_of(
 
 
 def _rows(system: System, knot: Knot, knots: Stretch, alpha: Array, z: Array, keep_rows: bool) -> tuple[Array, Array]:
-    """R and residual at every knot or the last; where the matrix stands for all columns nobody asks for them."""
-    kernel, problem, t, integral = system.block.kernel(), system.problem, knots.t, knots.integral
-    X = kernel.numbers.get("dense") if kernel else None
-    if X is None:
+    """R and residual at every knot or the last."""
+    if not has_rows(system):
         return knot.R[None], knot.residual[None]
+    X, problem, t, integral = system.block.kernel().numbers["dense"], system.problem, knots.t, knots.integral
     at = slice(1, None) if keep_rows else slice(-1, None)
     beta = system.penalty.primal(z[at], problem.kappa)[..., 0]
     used = np.flatnonzero(beta.any(axis=0) | integral[at, :-1].any(axis=0))

@@ -81,8 +81,8 @@ class MeanTrajectory(Trajectory):
             alpha_sum[:], beta_sum[:] = share * self.alpha_null, share * self.beta_null[columns]
         ends = chunk.alpha[1:], self.reading.at_knots(columns, chunk.z[1:])
         alpha, beta = self._integrals(chunk, columns, chunk.t[:-1], chunk.t[1:], ends)
-        alpha_sum[1:] += np.cumsum(alpha, axis=0)
-        beta_sum[1:] += np.cumsum(beta, axis=0)
+        alpha_sum[1:] += alpha.cumsum(axis=0)
+        beta_sum[1:] += beta.cumsum(axis=0, out=beta)
         knots = {f.name: getattr(chunk, f.name) for f in fields(Chunk)}
         return MeanChunk(**knots, alpha_sum=alpha_sum, beta_sum=beta_sum)
 
@@ -97,8 +97,10 @@ class MeanTrajectory(Trajectory):
         else:
             models = self.reading.between(chunk, columns, inside)
         early, late = (share * (high - low) * t**self.power for share, t in zip(WEIGHTS, (inside, high), strict=True))
-        alpha = early[:, None] * models[0] + late[:, None] * ends[0]
-        return alpha, early[:, None, None] * models[1] + late[:, None, None] * ends[1]
+        # In place, as above: arrays of this size cost more than the arithmetic.
+        alpha, beta = models[0] * early[:, None], np.multiply(models[1], early[:, None, None], out=models[1])
+        beta += np.multiply(ends[1], late[:, None, None], out=ends[1])
+        return alpha + late[:, None] * ends[0], beta
 
     def read(self, times: Array) -> tuple[Array, IntArray, Array]:
         """As of `Trajectory`."""

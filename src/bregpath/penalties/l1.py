@@ -33,7 +33,9 @@ class L1Penalty(AbstractPenalty):
 
     def shrink(self, z: Array) -> Array:
         z = self.allowed(z)
-        return np.sign(z) * np.maximum(np.abs(z) - self.weights, 0.0)
+        inside = np.maximum(z, -self.weights)  # in place from here on: large temporary arrays cost more than arithmetic
+        np.minimum(inside, self.weights, out=inside)
+        return np.subtract(z, inside, out=inside)
 
     def active(self, z: Array) -> BoolArray:
         if self.has_limits:
