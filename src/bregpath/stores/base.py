@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -41,6 +42,11 @@ class Scan:
 
     mean: Array  # (p,)
     deviation: Array  # (p,)
+
+    @cached_property
+    def largest(self) -> tuple[float, float]:
+        """Mean, without its sign, and deviation."""
+        return float(np.max(np.abs(self.mean), initial=0.0)), float(np.max(self.deviation, initial=0.0))
 
     @property
     def size(self) -> Array:
