@@ -244,6 +244,13 @@ class Track(AbstractTrack):
         track.record = self.record._replace(trajectory=self.record.trajectory.plain)
         return track
 
+    def with_plain(self) -> Track:
+        """The same track, read as a mean and, behind these models, without an average."""
+        track, trajectory = copy(self), self.record.trajectory
+        assert isinstance(trajectory, MeanTrajectory)
+        track.record = self.record._replace(trajectory=replace(trajectory, has_plain=True))
+        return track
+
     def reached(self, times: Array, end: float = np.inf) -> Array:
         """Some times up to the end of the path, which is the last of them where it comes before."""
         end = min(end, self.record.end)

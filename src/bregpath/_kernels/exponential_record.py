@@ -10,7 +10,7 @@ import numpy as np
 from bregpath._kernels.records import Knot, Memory, Steps, System
 from bregpath._typing import Array, IntArray
 
-__all__ = ["Stretch", "block_of", "coordinates", "has_rows", "values"]
+__all__ = ["Stretch", "block_of", "coordinates", "rows_behind", "values"]
 
 
 class Stretch(NamedTuple):
@@ -27,10 +27,10 @@ class Stretch(NamedTuple):
         return cls(np.array([t]), z[None], slope[None], np.zeros((1, len(z))), np.array([value]))
 
 
-def has_rows(system: System) -> bool:
-    """Whether the rows behind the Gram matrix are at hand; where it stands for all columns nobody asks for them."""
+def rows_behind(system: System) -> Array | None:
+    """The columns behind a Gram matrix; where it stands for all of them nobody asks for rows."""
     kernel = system.block.kernel()
-    return kernel is not None and "dense" in kernel.numbers
+    return kernel.numbers.get("dense") if kernel else None
 
 
 def coordinates(knot: Knot, kappa: float) -> tuple[Array, Array]:
@@ -72,9 +72,9 @@ def block_of(
 
 def _rows(system: System, knot: Knot, knots: Stretch, alpha: Array, z: Array, keep_rows: bool) -> tuple[Array, Array]:
     """R and residual at every knot or the last."""
-    if not has_rows(system):
+    X, problem, t, integral = rows_behind(system), system.problem, knots.t, knots.integral
+    if X is None:
         return knot.R[None], knot.residual[None]
-    X, problem, t, integral = system.block.kernel().numbers["dense"], system.problem, knots.t, knots.integral
     at = slice(1, None) if keep_rows else slice(-1, None)
     beta = system.penalty.primal(z[at], problem.kappa)[..., 0]
     used = np.flatnonzero(beta.any(axis=0) | integral[at, :-1].any(axis=0))

@@ -42,6 +42,7 @@ class MeanTrajectory(Trajectory):
     """
 
     power: float = 1.0
+    has_plain: bool = False  # whether models without an average are read too, behind the others
 
     @classmethod
     def of(cls, record: Trajectory, power: float) -> MeanTrajectory:
@@ -113,7 +114,10 @@ class MeanTrajectory(Trajectory):
             share = (self.power + 1) / t ** (self.power + 1)
             alpha[here] = share[:, None] * (chunk.alpha_sum[row] + more[0])
             beta[here, :known] = share[:, None, None] * (chunk.beta_sum[row] + more[1])
-        return alpha, columns, beta
+        if not self.has_plain:
+            return alpha, columns, beta
+        plain_alpha, _, plain_beta = self.plain.read(times)
+        return np.concatenate([alpha, plain_alpha]), columns, np.concatenate([beta, plain_beta])
 
     def losses(self, times: Array) -> Array | None:
         """What is known of the loss is not of the mean."""

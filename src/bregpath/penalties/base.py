@@ -103,7 +103,7 @@ class AbstractPenalty(ABC):
 
     def active(self, z: Array) -> BoolArray:
         """Columns with a coordinate beyond its threshold: ``(..., p)``."""
-        return (self.entry(z) < 0).any(axis=-1)
+        return np.any(self.entry(z) < 0, axis=-1)
 
     def arrays(self) -> dict[str, Array]:
         """The arrays it is made of, by name: the arguments of its constructor."""

@@ -41,7 +41,7 @@ class L1Penalty(AbstractPenalty):
         if self.has_limits:
             return super().active(z)
         beyond = np.abs(z) > self.weights
-        active = beyond[..., 0] if beyond.shape[-1] == 1 else beyond.any(axis=-1)
+        active: BoolArray = beyond[..., 0] if beyond.shape[-1] == 1 else np.any(beyond, axis=-1)
         return active if self.weights.all() else active | self.free
 
     def pace(self, z: Array, slope: Array, kappa: float) -> Array:
