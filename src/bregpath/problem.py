@@ -59,7 +59,14 @@ class Problem:
 
     def at_kappa(self, kappa: float) -> Problem:
         """The same problem with another kappa, and the same beginning."""
-        twin = replace(self, kappa=kappa)
+        return self._but(kappa=kappa)
+
+    def without_moments(self) -> Problem:
+        """The same problem with no room for moments, and the same beginning."""
+        return self._but(moments=None)
+
+    def _but(self, **changes: Any) -> Problem:
+        twin = replace(self, **changes)
         vars(twin)["beginning"] = self.beginning
         return twin
 
