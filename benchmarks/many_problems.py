@@ -226,9 +226,9 @@ def main(argv: list[str] | None = None) -> str:
         results[group] = {}
         for problem in problems(group, args.repeats or (1 if group == "R packages" else 2), args.most):
             results[group][problem.name] = study(problem, args.limit)
+            record.write_text(json.dumps(results))
             print(problem.name, *problem.X.shape, flush=True)
         print(f"\n{table(results[group])}\n", flush=True)
-        record.write_text(json.dumps(results))
     page = make_page({group: results[group] for group in GROUPS if group in results})
     Path(args.page).write_text(page)
     return page

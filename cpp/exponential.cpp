@@ -19,6 +19,7 @@ namespace {
 using namespace bregpath;
 
 const Kernels* kernels = nullptr;
+constexpr double kStillLoose = 0.8;  // share of the looseness of a bound that the next one has
 
 class Exponential {
    public:
@@ -32,7 +33,7 @@ class Exponential {
         fit_intercept_ = Named("the settings", settings).get<bool>("fit_intercept");
         const double *weights = limits.numbers("weights", {m_, 1}), *lower = limits.numbers("lower", {m_, 1}),
                      *upper = limits.numbers("upper", {m_, 1});
-        for (auto* v : {&low_, &high_, &lowest_, &highest_, &z_, &slope_, &beta_, &integral_}) v->resize(all_);
+        for (auto* v : {&low_, &high_, &lowest_, &highest_, &z_, &slope_, &beta_}) v->resize(all_);
         for (Size j = 0; j < m_; ++j)
             low_[j] = lower[j] < 0 ? -weights[j] : -kInfinity, high_[j] = upper[j] > 0 ? weights[j] : kInfinity;
         high_[m_] = fit_intercept_ ? 0.0 : kInfinity, low_[m_] = -high_[m_];
@@ -45,9 +46,10 @@ class Exponential {
     nb::tuple advance(nb::dict arrays, double h, double until, Size max_knots) {
         const Named to("the block", arrays);
         const Size rows = max_knots + set_.max_inner + 1;
-        const ExponentialKnots knots{all_, to.array<double>("t", {rows}), to.array<double>("value", {rows}),
+        const Size integrals = to.length("integral", 1) > 0 ? all_ : 0;
+        const ExponentialKnots knots{all_, integrals, to.array<double>("t", {rows}), to.array<double>("value", {rows}),
                                      to.array<double>("z", {rows, all_}), to.array<double>("slope", {rows, all_}),
-                                     to.array<double>("integral", {rows, all_})};
+                                     to.array<double>("integral", {rows, integrals})};
         double* trial = to.array<double>("h", {rows});
         int64_t *cuts = to.array<int64_t>("cuts", {rows}), *modes = to.array<int64_t>("modes", {rows});
         const char* trouble = "";
@@ -86,7 +88,7 @@ class Exponential {
     // Coordinates that are about on a threshold are put there; which move, and between which values each can go.
     void load(const ExponentialKnots& at) {
         std::copy_n(at.z, all_, z_.begin()), std::copy_n(at.slope, all_, slope_.begin());
-        std::copy_n(at.integral, all_, integral_.begin()), value_ = *at.value;
+        integral_.assign(at.integral, at.integral + at.integrals), value_ = *at.value;
         for (auto* x : {&z_, &slope_}) (*x)[m_] = set_.kappa * (*x)[m_] / set_.kappa;  // as another block would find it
         movers_.clear(), rows_.clear();
         double largest = 0;
@@ -129,6 +131,7 @@ class Exponential {
         const double size = norm(rest_);
         if (size == 0) return length;
         double left = size;
+        looseness_ = 1.0;
         for (bool enough = false; !enough;) {
             const Size k = Size(diagonal_.size());
             for (Size i = 0; i < a; ++i) basis_[k * a + i] = rest_[i] / left;
@@ -172,13 +175,16 @@ class Exponential {
     }
 
     // Whether the modes so far will do; where no more are allowed the length is shortened until they do. Modes are dearer than
-    // products with small matrices: they are found only where a bound does not tell that they are too few.
+    // products with small matrices: they are found only where a bound does not tell that they are too few. By how much the
+    // bound was too low when they were tells the same of those that come next: it hardly ever gets better, and if it did, there
+    // would be one mode more.
     bool is_enough(double left, double size, double& length) {
         const Size k = Size(diagonal_.size());
         const double allowed = set_.mode_share * allowed_, scale = set_.kappa * set_.kappa * left * size;
         const double most = std::accumulate(diagonal_.begin(), diagonal_.end(), 0.0);  // no curvature is larger than their sum
         const bool is_last = k == Size(movers_.size()) || k == set_.max_modes || left <= set_.breakdown * most;
-        if (!is_last && scale * least_corner(diagonal_, off_, set_.kappa, length) > allowed) return false;
+        const double bound = is_last ? 0.0 : scale * least_corner(diagonal_, off_, set_.kappa, length, allowed / (looseness_ * scale));
+        if (looseness_ * bound > allowed) return false;
         rates_ = diagonal_, spare_ = off_;
         spare_.resize(k), mix_.resize(k * k);
         kernels->diagonalise(k, rates_.data(), spare_.data(), mix_.data());
@@ -194,7 +200,9 @@ class Exponential {
             return std::abs(scale * corner);
         };
         while (k == set_.max_modes && error() > allowed) length *= 0.5;
-        return error() <= allowed;
+        const double left_out = error();
+        if (bound > 0) looseness_ = std::max(1.0, kStillLoose * left_out / bound);
+        return left_out <= allowed;
     }
 
     // From eigenvectors to mix_[i * k + c]: the share of the basis vector c in mode i.
@@ -280,13 +288,13 @@ class Exponential {
             to.z[j] = z_[j] + tau * slope_[j] - (both_[m_ + j] + past * mean_[j]);
         }
         to.slope[m_] = slope_[m_], to.z[m_] = z_[m_] + tau * slope_[m_];
-        std::copy_n(integral_.begin(), all_, to.integral);
+        std::copy(integral_.begin(), integral_.end(), to.integral);
         *to.value = value_;
         for (Size i = 0; i < a; ++i) {
             const Size j = movers_[i];
             to.z[j] = z_[j] + on_movers_[i] / set_.kappa;
             if (k() > 0) to.slope[j] = on_movers_[2 * a + i] - in_basis_[k() - 1] * rest_[i];
-            to.integral[j] += tau * beta_[j] + on_movers_[a + i];
+            if (to.integrals > 0) to.integral[j] += tau * beta_[j] + on_movers_[a + i];
             *to.value -= 0.5 * on_movers_[i] * (slope_[j] + to.slope[j]);
         }
     }
@@ -355,6 +363,7 @@ class Exponential {
     std::vector<double> low_, high_;  // between which values a coordinate has no coefficient
     // At the start of a step.
     double allowed_ = 0, value_ = 0;
+    double looseness_ = 1;  // by which the error of modes is larger than its bound, at least
     std::vector<double> z_, slope_, beta_, integral_;
     std::vector<double> lowest_, highest_;  // between which values a coordinate goes
     std::vector<Size> movers_, crossing_;

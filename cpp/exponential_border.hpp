@@ -22,12 +22,14 @@ struct ExponentialSettings {
           max_root(set.get<Size>("MAX_ROOT")) {}
 };
 
-// Knots of a path, one after the other, with all coordinates.
+// Knots of a path, one after the other, with all coordinates; integrals only where somebody asks for them.
 struct ExponentialKnots {
-    Size all;
+    Size all, integrals;
     double *t, *value, *z, *slope, *integral;
 
-    ExponentialKnots from(Size k) const { return {all, t + k, value + k, z + k * all, slope + k * all, integral + k * all}; }
+    ExponentialKnots from(Size k) const {
+        return {all, integrals, t + k, value + k, z + k * all, slope + k * all, integral + k * integrals};
+    }
 };
 
 }  // namespace bregpath

@@ -36,14 +36,16 @@ struct Decay {
 // A bound from below of the corner of what Decay::past, at kappa times its eigenvalues, makes of a tridiagonal matrix. The corner
 // is the product of `off` times a divided difference, which is a mean of derivatives over all means of eigenvalues. These are
 // convex functions, so that they are at least those at the mean of all means, the one of the diagonal; and what is left of tau
-// falls faster where tau is taken to be shorter. All terms of the series are positive: any number of them will do.
-inline double least_corner(const std::vector<double>& diagonal, const std::vector<double>& off, double kappa, double tau) {
+// falls faster where tau is taken to be shorter. All terms of the series are positive: any number of them will do, and no more
+// are added once there is enough.
+inline double least_corner(const std::vector<double>& diagonal, const std::vector<double>& off, double kappa, double tau,
+                           double enough) {
     constexpr double kReach = 48;  // decay beyond which little is added
     const double k = double(diagonal.size()), mean = std::accumulate(diagonal.begin(), diagonal.end(), 0.0) / k;
     const double all = kappa * tau * mean, x = std::min(all, kReach), part = x < all ? tau * x / all : tau;
     double corner = 0.5 * tau * part * std::exp(-x), place = 3, term = 1, series = 1;
     for (const double side : off) corner *= kappa * part * side / place++;
-    for (double n = 1; n < x + k; ++n) term *= x / (k + 1 + n), series += (n + 1) * term;
+    for (double n = 1; n < x + k && corner * series <= enough; ++n) term *= x / (k + 1 + n), series += (n + 1) * term;
     return corner * series;
 }
 

@@ -35,7 +35,7 @@ problems <- list(
   dhfr = function() with(from("caret", "dhfr"), list(drop(dhfr, "Y"), dhfr$Y == "active")),
   credit = function() with(from("caret", "GermanCredit"), list(drop(GermanCredit, "Class"), GermanCredit$Class == "Bad")),
   cells = function() with(from("caret", "segmentationData"), list(segmentationData[, -(1:3)], segmentationData$Class == "PS")),
-  scat = function() with(from("caret", "scat"), list(numbers(scat[, c(5:7, 9:10, 11, 13:16)]), scat$Species == "bobcat")),
+  scat = function() with(from("caret", "scat"), list(scat[, c("Age", "Number", "Length", "Diameter", "Taper", "TI", "Mass", "d13C", "d15N", "CN")], scat$Species == "bobcat")),
   blood_brain = function() with(from("caret", "BloodBrain"), list(bbbDescr, logBBB)),
   fat = function() with(from("caret", "tecator"), list(absorp, endpoints[, 2])),
   protein = function() with(from("caret", "tecator"), list(absorp, endpoints[, 3])),

@@ -55,9 +55,9 @@ class Units:
 
     def restore(self, alpha: Array, columns: Array, beta: Array) -> tuple[Array, Array]:
         """Intercepts and coefficients of some columns, brought to the original scale."""
-        coef, center = beta * (self.y_unit / self.scale[columns, None]), self.center[columns, None]
+        coef, center = beta * (self.y_unit / self.scale[columns, None]), self.center[columns]
         intercept = alpha * self.y_unit + self.shift
-        return (intercept - np.sum(center * coef, axis=-2) if center.any() else intercept), coef
+        return (intercept - coef.swapaxes(-1, -2) @ center if center.any() else intercept), coef
 
 
 class Complexity(NamedTuple):

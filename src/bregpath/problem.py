@@ -13,7 +13,7 @@ from bregpath.losses import AbstractLoss
 from bregpath.penalties import AbstractPenalty
 from bregpath.stores import AbstractBlock, AbstractStore, Scan
 
-__all__ = ["NullModel", "Problem", "null_model"]
+__all__ = ["NullModel", "Problem", "first_entry", "null_model"]
 
 MAX_DENSE_NEWTON = 300  # parameters of a null model whose Hessian is formed
 MAX_SHORTER = 60  # trials of a Newton step
@@ -55,11 +55,18 @@ class Problem:
         """Where a path begins, whatever its kappa."""
         alpha, beta, eta = null_model(self)
         slope = -self.store.products(self.residual(eta)[None])[0]
-        return Beginning(alpha, beta, self.value(eta), slope)
+        return Beginning(alpha, beta, self.value(eta), slope, first_entry(self, slope))
 
     def at_kappa(self, kappa: float) -> Problem:
         """The same problem with another kappa, and the same beginning."""
-        twin = replace(self, kappa=kappa)
+        return self._but(kappa=kappa)
+
+    def without_moments(self) -> Problem:
+        """The same problem with no room for moments, and the same beginning."""
+        return self._but(moments=None)
+
+    def _but(self, **changes: Any) -> Problem:
+        twin = replace(self, **changes)
         vars(twin)["beginning"] = self.beginning
         return twin
 
@@ -114,10 +121,29 @@ class Beginning(NamedTuple):
     beta: Array
     value: float  # loss
     slope: Array
+    t0: float  # when the first column enters
 
     def predictor(self, problem: Problem) -> Array:
         columns = np.flatnonzero(self.beta.any(axis=1))
         return problem.predictor(problem.store.fetch(columns), self.alpha, self.beta[columns])
+
+
+def first_entry(problem: Problem, slope: Array) -> float:
+    """Time ``t0`` at which ``t * slope`` first reaches a threshold; ``inf`` when it never does."""
+    penalty = problem.penalty
+    free = penalty.weights == 0
+    largest = float(np.max(np.abs(slope), initial=0.0))
+    noise = 1e-13 * problem.loss.response_size(problem.y, problem.w)
+    if largest <= noise:  # so small a slope is rounding, unless the columns are as small
+        noise *= float(np.max(problem.scan.size, initial=0.0))
+        if largest <= noise:
+            return np.inf
+    moving = np.where(free, 0.0, slope / largest)
+    # Each threshold is a norm, so its distance is linear in t along a ray: one evaluation tells the time.
+    with np.errstate(divide="ignore", invalid="ignore"):  # inf - inf of excluded columns
+        gain = penalty.weights - penalty.entry(moving)
+        times = np.where(free | ~np.isfinite(penalty.weights), np.inf, penalty.weights / gain / largest)
+    return float(np.min(times, initial=np.inf))
 
 
 class NullModel(NamedTuple):

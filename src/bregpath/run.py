@@ -183,7 +183,7 @@ class Track(AbstractTrack):
 
     # --- when it ends ----------------------------------------------------------------------------------------
 
-    def judge(self, record: Record, steps: Steps, n_active: Array) -> tuple[Result, float] | None:
+    def judge(self, record: Record, steps: Steps, count: Callable[[], Array]) -> tuple[Result, float] | None:
         """End by the user's rule, or when nothing is left to explain."""
         span, share = self.null - self.problem.floor, self.options.saturation
         ratio = 1.0 - (steps.value - self.problem.floor) / span if span > 0 else np.zeros(len(steps) + 1)
@@ -194,6 +194,7 @@ class Track(AbstractTrack):
         last = int(saturated[0]) if len(saturated) else len(steps)
         stop, onset = self.stop, record.trajectory.reading.onset(steps.t)
         read = partial(self._read_knot, record.trajectory, steps)
+        n_active = count() if stop is not None else ()
         for k in range(1, last + 1) if stop is not None else ():
             progress = Progress(float(onset[k]) / self.unit, int(n_active[k]), float(ratio[k]), partial(read, k))
             if stop is not None and stop(progress):
@@ -241,6 +242,13 @@ class Track(AbstractTrack):
         """The same track, read without an average."""
         track = copy(self)
         track.record = self.record._replace(trajectory=self.record.trajectory.plain)
+        return track
+
+    def with_plain(self) -> Track:
+        """The same track, read as a mean and, behind these models, without an average."""
+        track, trajectory = copy(self), self.record.trajectory
+        assert isinstance(trajectory, MeanTrajectory)
+        track.record = self.record._replace(trajectory=replace(trajectory, has_plain=True))
         return track
 
     def reached(self, times: Array, end: float = np.inf) -> Array:

@@ -16,8 +16,7 @@ from bregpath._kernels import Knot, Steps
 from bregpath.flow import FLOWS, AbstractFlow
 from bregpath.flow.base import State
 from bregpath.flow.reading import LineOfDual
-from bregpath.flow.screened import first_entry
-from bregpath.problem import null_model
+from bregpath.problem import first_entry, null_model
 
 
 # [plain]

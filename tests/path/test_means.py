@@ -14,6 +14,7 @@ import bregpath
 from bregpath import Path, Result, trace_path
 from bregpath.flow import integrate
 from bregpath.flow.mean import AVERAGES
+from bregpath.regression import Regression
 from tests.helpers import SIMULATORS, make_data
 
 MEANS = pytest.mark.parametrize("average", sorted(AVERAGES))
@@ -107,6 +108,18 @@ def test_entries_are_those_of_the_path_and_nothing_leaves() -> None:
     for t in mean.t[1:]:
         assert_array_equal(np.flatnonzero(mean.entry_times < t), mean.support(float(t)))
     assert (np.diff(mean.df) >= 0).all()
+
+
+@MEANS
+def test_with_the_path_itself_behind(average: str) -> None:
+    X, y = make_data("gaussian")
+    track = Regression.read(X, y, average=average).track()
+    track.start()
+    times = track.times[:50]
+    track.reach(float(times[-1]))
+    both, mean, plain = (some.read(times) for some in (track.with_plain(), track, track.plain()))
+    for part in (0, 2):
+        assert_array_equal(both[part], np.concatenate([mean[part], plain[part]]))
 
 
 def test_before_the_first_entry() -> None:

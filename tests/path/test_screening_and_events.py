@@ -13,11 +13,10 @@ from scipy.optimize import minimize
 import bregpath
 from bregpath import Result
 from bregpath.flow.reading import Chunk, CubicOfDual
-from bregpath.flow.screened import first_entry
 from bregpath.flow.screening import LazyDual
 from bregpath.losses import as_loss
 from bregpath.penalties import build_penalty
-from bregpath.problem import Problem
+from bregpath.problem import Problem, first_entry
 from bregpath.stores import DenseStore
 from tests.helpers import (
     ALL_LOSSES,

@@ -11,7 +11,7 @@ import bregpath._kernels._core as _core
 from bregpath import _interrupts
 from bregpath._kernels import exponential, reference
 from bregpath._kernels.compiled import typed
-from bregpath._kernels.exponential_record import Stretch, block_of, coordinates
+from bregpath._kernels.exponential_record import Stretch, block_of, coordinates, rows_behind
 from bregpath._kernels.records import Knot, Memory, Steps, System
 
 __all__ = ["advance"]
@@ -29,16 +29,17 @@ def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps:
     """See `exponential.advance`."""
     rows, kappa = max_steps + exponential.MAX_INNER + 1, system.problem.kappa
     arrays: dict[str, Any] = {name: np.empty(rows) for name in ("t", "h", "value")}
-    arrays |= {name: np.empty((rows, len(knot.z) + 1)) for name in ("z", "slope", "integral")}
-    arrays |= {name: np.empty(rows, dtype=np.int64) for name in ("cuts", "modes")}
+    arrays |= {name: np.empty((rows, len(knot.z) + 1)) for name in ("z", "slope")}
+    arrays["integral"] = np.empty((rows, 0 if rows_behind(system) is None else len(knot.z) + 1))
+    cuts, modes = np.zeros((2, rows + 1), dtype=np.int64)
+    arrays["cuts"], arrays["modes"] = cuts[1:], modes[1:]
     arrays["t"][0], arrays["integral"][0], arrays["value"][0] = knot.t, 0.0, knot.value
     arrays["z"][0], arrays["slope"][0] = coordinates(knot, kappa)
     steps, trouble = _exponential(system).advance(arrays, memory.h, until, max_steps)
-    cuts = np.concatenate([[0], arrays["cuts"][:steps]])
-    modes = np.concatenate([[0], np.cumsum(arrays["modes"][:steps])])
+    cuts, modes = cuts[: steps + 1], modes[: steps + 1].cumsum()
 
     def remember(k: int) -> Memory:
-        step = int(np.searchsorted(cuts, k))
+        step = int(cuts.searchsorted(k))
         gradients = int(modes[step])
         return replace(
             memory,

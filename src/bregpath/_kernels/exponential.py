@@ -79,7 +79,7 @@ def _is_stiff(problem: Problem) -> bool:
     Then intercept and coefficients all but cancel in the predictor, and to read each of them within its tolerance is
     not enough.
     """
-    mean, deviation = (float(np.max(np.abs(x), initial=0.0)) for x in (problem.scan.mean, problem.scan.deviation))
+    mean, deviation = problem.scan.largest
     return not 1.0 + mean * mean <= MAX_STIFFNESS * deviation * deviation
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from bregpath._kernels.records import Knot, Memory, Steps, System
 from bregpath._typing import Array, IntArray
 
-__all__ = ["Stretch", "block_of", "coordinates", "values"]
+__all__ = ["Stretch", "block_of", "coordinates", "rows_behind", "values"]
 
 
 class Stretch(NamedTuple):
@@ -19,7 +19,7 @@ class Stretch(NamedTuple):
     t: Array  # (k,)
     z: Array  # (k, m + 1)
     slope: Array  # (k, m + 1)
-    integral: Array  # (k, m + 1)
+    integral: Array  # (k, m + 1), or nothing where nobody asks for R
     value: Array  # (k,)
 
     @classmethod
@@ -27,9 +27,17 @@ class Stretch(NamedTuple):
         return cls(np.array([t]), z[None], slope[None], np.zeros((1, len(z))), np.array([value]))
 
 
+def rows_behind(system: System) -> Array | None:
+    """The columns behind a Gram matrix; where it stands for all of them nobody asks for rows."""
+    kernel = system.block.kernel()
+    return kernel.numbers.get("dense") if kernel else None
+
+
 def coordinates(knot: Knot, kappa: float) -> tuple[Array, Array]:
     """Columns and intercept of a knot as one vector, and its slope."""
-    return np.append(knot.z, knot.alpha / kappa), np.append(knot.slope, knot.alpha_slope / kappa)
+    both = (knot.z, knot.alpha), (knot.slope, knot.alpha_slope)
+    z, slope = (np.concatenate([columns[:, 0], intercept / kappa]) for columns, intercept in both)
+    return z, slope
 
 
 def block_of(
@@ -55,7 +63,7 @@ def block_of(
         R=R,
         residual=residual,
         value=knots.value,
-        reach=np.zeros(len(knots.t)),
+        reach=np.zeros_like(knots.t),
         memory=remember,
         interrupted=interrupted,
         cuts=cuts,
@@ -63,9 +71,8 @@ def block_of(
 
 
 def _rows(system: System, knot: Knot, knots: Stretch, alpha: Array, z: Array, keep_rows: bool) -> tuple[Array, Array]:
-    """R and residual at every knot or the last; where the matrix stands for all columns nobody asks for them."""
-    kernel, problem, t, integral = system.block.kernel(), system.problem, knots.t, knots.integral
-    X = kernel.numbers.get("dense") if kernel else None
+    """R and residual at every knot or the last."""
+    X, problem, t, integral = rows_behind(system), system.problem, knots.t, knots.integral
     if X is None:
         return knot.R[None], knot.residual[None]
     at = slice(1, None) if keep_rows else slice(-1, None)

@@ -141,7 +141,7 @@ class Steps:
     @property
     def n_steps(self) -> int:
         """Number of steps of the method, of which each may have set several knots."""
-        return len(self) if self.cuts is None else int(np.searchsorted(self.cuts, len(self)))
+        return len(self) if self.cuts is None else int(self.cuts.searchsorted(len(self)))
 
     def cut(self, n: int) -> int:
         """The last knot up to ``n`` from which the method can go on."""

@@ -91,7 +91,7 @@ class AbstractTrack(ABC):
         """Set flow, record, unit and times; called when the first time is asked for."""
 
     @abstractmethod
-    def judge(self, record: Record, steps: Steps, n_active: Array) -> tuple[Result, float] | None:
+    def judge(self, record: Record, steps: Steps, count: Callable[[], Array]) -> tuple[Result, float] | None:
         """After every block: None, or how and when inside of it the path ends by itself."""
 
     def reach(self, until: float) -> None:
@@ -114,11 +114,11 @@ class AbstractTrack(ABC):
         while self.record.state.knot.t < until:
             _interrupts.check()
             state, steps = self.flow.advance(self.record.state, until, self.is_watched)
-            trajectory, n_active = self.record.trajectory.add(steps)
+            trajectory, count = self.record.trajectory.add(steps)
             if trajectory.size > MAX_RECORD:
                 trajectory = trajectory.thin(self.times * self.unit)
             longer = Record(state, trajectory)
-            ended = self.judge(longer, steps, n_active)
+            ended = self.judge(longer, steps, count)
             if ended is not None and ended[0] is Result.STOPPED and ended[1] > until * (1 + 1e-12):
                 ended = None  # the rule objects only to what was not asked for
             if ended is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -41,6 +42,7 @@ class MeanTrajectory(Trajectory):
     """
 
     power: float = 1.0
+    has_plain: bool = False  # whether models without an average are read too, behind the others
 
     @classmethod
     def of(cls, record: Trajectory, power: float) -> MeanTrajectory:
@@ -60,12 +62,12 @@ class MeanTrajectory(Trajectory):
     def average(self) -> str:
         return next(name for name, power in AVERAGES.items() if power == self.power)
 
-    def add(self, steps: Steps) -> tuple[Trajectory, Array]:
+    def add(self, steps: Steps) -> tuple[Trajectory, Callable[[], Array]]:
         """As of `Trajectory`; a column that was ever active counts."""
         longer, _ = super().add(steps)
         chunk = self._summed(longer.chunks[-1], longer.order)
-        ever = np.count_nonzero(np.any(chunk.beta_sum != 0, axis=2), axis=1)
-        return replace(longer, chunks=[*self.chunks, chunk]), ever
+        longer = replace(longer, chunks=[*self.chunks, chunk])
+        return longer, lambda: np.count_nonzero(np.any(chunk.beta_sum != 0, axis=2), axis=1)
 
     def _summed(self, chunk: Chunk, order: list[int] | None = None) -> MeanChunk:
         """The next chunk with its integrals; ``order`` is that of a record which has it already."""
@@ -80,8 +82,8 @@ class MeanTrajectory(Trajectory):
             alpha_sum[:], beta_sum[:] = share * self.alpha_null, share * self.beta_null[columns]
         ends = chunk.alpha[1:], self.reading.at_knots(columns, chunk.z[1:])
         alpha, beta = self._integrals(chunk, columns, chunk.t[:-1], chunk.t[1:], ends)
-        alpha_sum[1:] += np.cumsum(alpha, axis=0)
-        beta_sum[1:] += np.cumsum(beta, axis=0)
+        alpha_sum[1:] += alpha.cumsum(axis=0)
+        beta_sum[1:] += beta.cumsum(axis=0, out=beta)
         knots = {f.name: getattr(chunk, f.name) for f in fields(Chunk)}
         return MeanChunk(**knots, alpha_sum=alpha_sum, beta_sum=beta_sum)
 
@@ -96,8 +98,10 @@ class MeanTrajectory(Trajectory):
         else:
             models = self.reading.between(chunk, columns, inside)
         early, late = (share * (high - low) * t**self.power for share, t in zip(WEIGHTS, (inside, high), strict=True))
-        alpha = early[:, None] * models[0] + late[:, None] * ends[0]
-        return alpha, early[:, None, None] * models[1] + late[:, None, None] * ends[1]
+        # In place, as above: arrays of this size cost more than the arithmetic.
+        alpha, beta = models[0] * early[:, None], np.multiply(models[1], early[:, None, None], out=models[1])
+        beta += np.multiply(ends[1], late[:, None, None], out=ends[1])
+        return alpha + late[:, None] * ends[0], beta
 
     def read(self, times: Array) -> tuple[Array, IntArray, Array]:
         """As of `Trajectory`."""
@@ -110,7 +114,10 @@ class MeanTrajectory(Trajectory):
             share = (self.power + 1) / t ** (self.power + 1)
             alpha[here] = share[:, None] * (chunk.alpha_sum[row] + more[0])
             beta[here, :known] = share[:, None, None] * (chunk.beta_sum[row] + more[1])
-        return alpha, columns, beta
+        if not self.has_plain:
+            return alpha, columns, beta
+        plain_alpha, _, plain_beta = self.plain.read(times)
+        return np.concatenate([alpha, plain_alpha]), columns, np.concatenate([beta, plain_beta])
 
     def losses(self, times: Array) -> Array | None:
         """What is known of the loss is not of the mean."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from threading import Lock
 
 import numpy as np
@@ -42,7 +41,7 @@ class Moments:
         with self._lock:
             if on_demand not in self._made:
                 # It must not refer to this room again, else data would not be forgotten as soon as nobody needs them.
-                self._made[on_demand] = self._make(replace(problem, moments=None), on_demand)
+                self._made[on_demand] = self._make(problem.without_moments(), on_demand)
         return self._made[on_demand]
 
     def columns(self, problem: Problem) -> AbstractBlock:

@@ -14,9 +14,8 @@ from bregpath._typing import Array, IntArray
 from bregpath.flow.base import AbstractFlow, Costs, State
 from bregpath.flow.screening import begin_dual
 from bregpath.flow.working_set import WorkingSet
-from bregpath.problem import Problem
 
-__all__ = ["ScreenedFlow", "first_entry"]
+__all__ = ["ScreenedFlow"]
 
 BLOCK_STEPS = 16
 MOST_STEPS = 512  # where nothing is checked after them
@@ -76,16 +75,17 @@ class ScreenedFlow(AbstractFlow):
     def start(self, t: float | None = None) -> State:
         """The state at the first entry time ``t0``, before which nothing happens; or at a time ``t`` before it."""
         problem = self.problem
-        alpha, beta, value, slope = problem.beginning
-        limits = problem.penalty.lower, problem.penalty.upper
-        outside = np.flatnonzero(~np.all((limits[0] <= beta) & (beta <= limits[1]), axis=1))
-        if len(outside):
-            raise ValueError(
-                f"The unpenalised optimum of column {outside[0]} (`penalty_factor` 0) lies outside its `lower` and "
-                "`upper` limits; penalise the column or drop its limits."
-            )
+        alpha, beta, value, slope, t0 = problem.beginning
+        if problem.penalty.has_limits:
+            inside = (problem.penalty.lower <= beta) & (beta <= problem.penalty.upper)
+            outside = np.flatnonzero(~inside.all(axis=1))
+            if len(outside):
+                raise ValueError(
+                    f"The unpenalised optimum of column {outside[0]} (`penalty_factor` 0) lies outside its `lower` and "
+                    "`upper` limits; penalise the column or drop its limits."
+                )
         residual = problem.residual(problem.beginning.predictor(problem))
-        begin = first_entry(problem, slope) if t is None else t
+        begin = t0 if t is None else t
         at_rest = np.isinf(begin)
         past = 1.0 if at_rest else begin  # with constant slopes; any time will do where nothing ever moves
         free = problem.penalty.free[:, None]
@@ -151,7 +151,7 @@ class ScreenedFlow(AbstractFlow):
 
     def _lowest(self, state: State, steps: Steps) -> float:
         """Lowest loss so far. A rise that rounding explains is allowed to a step, but not that many of them add up."""
-        lowest = min(state.lowest, float(np.min(steps.value)))
+        lowest = min(state.lowest, float(steps.value.min()))
         if self.step is None and steps.value[-1] > lowest + 2 * _kernels.NOISE * (abs(lowest) + 1e-3):
             raise StepError(f"the loss rises at t={steps.t[0]:g}")
         return lowest
@@ -178,21 +178,3 @@ class ScreenedFlow(AbstractFlow):
     def step_tolerance(self) -> float:
         """Error of the coefficients that a single step may make."""
         return self.tol
-
-
-def first_entry(problem: Problem, slope: Array) -> float:
-    """Time ``t0`` at which ``t * slope`` first reaches a threshold; ``inf`` when it never does."""
-    penalty = problem.penalty
-    free = penalty.weights == 0
-    largest = float(np.max(np.abs(slope), initial=0.0))
-    noise = 1e-13 * problem.loss.response_size(problem.y, problem.w)
-    if largest <= noise:  # so small a slope is rounding, unless the columns are as small
-        noise *= float(np.max(problem.scan.size, initial=0.0))
-        if largest <= noise:
-            return np.inf
-    moving = np.where(free, 0.0, slope / largest)
-    # Each threshold is a norm, so its distance is linear in t along a ray: one evaluation tells the time.
-    with np.errstate(divide="ignore", invalid="ignore"):  # inf - inf of excluded columns
-        gain = penalty.weights - penalty.entry(moving)
-        times = np.where(free | ~np.isfinite(penalty.weights), np.inf, penalty.weights / gain / largest)
-    return float(np.min(times, initial=np.inf))

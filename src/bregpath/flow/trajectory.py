@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
@@ -64,13 +64,14 @@ class Trajectory:
         chunks = [_keep(chunk, times) for chunk in self.chunks]
         return replace(self, chunks=chunks, events=[], located=located, is_thinned=True)
 
-    def add(self, steps: Steps) -> tuple[Trajectory, Array]:
-        """The record with a block of steps, and the number of active columns at each of its knots."""
+    def add(self, steps: Steps) -> tuple[Trajectory, Callable[[], Array]]:
+        """The record with a block of steps, and what counts the active columns at each of its knots."""
         columns = steps.columns
         active = self.reading.active(columns, steps.z)
-        changed = np.flatnonzero(active[1:] != active[:-1])
+        changed = (active[1:] != active[:-1]).ravel().nonzero()[0]
         row, position = np.divmod(changed, active.shape[1])
-        changes = list(zip(row.tolist(), columns[position].tolist(), active[1:].flat[changed].tolist(), strict=True))
+        enters = active[1:].ravel()[changed]
+        changes = list(zip(row.tolist(), columns[position].tolist(), enters.tolist(), strict=True))
         # Active from the start are free columns, and the first entry itself if rounding puts it beyond its threshold.
         first = columns[:0] if self.chunks else columns[active[0]]
         entered = [(0, column) for column in first[~self.penalty.free_among(first)].tolist()]
@@ -96,7 +97,7 @@ class Trajectory:
             events=self.events + events,
             n_steps=self.n_steps + steps.n_steps,
         )
-        return longer, np.count_nonzero(active, axis=1)
+        return longer, lambda: np.count_nonzero(active, axis=1)
 
     @property
     def start(self) -> float:
@@ -120,8 +121,10 @@ class Trajectory:
         """What `read` returns where all times lie before the first knot."""
         ever = self.order if self.chunks else np.flatnonzero(np.any(self.beta_null != 0, axis=1))
         columns = np.array(ever, dtype=int)
-        alpha = np.repeat(self.alpha_null[None], len(times), axis=0)
-        return alpha, columns, np.repeat(self.beta_null[columns][None], len(times), axis=0)
+        null = self.beta_null[columns]
+        alpha, beta = np.empty((len(times), *self.alpha_null.shape)), np.empty((len(times), *null.shape))
+        alpha[:], beta[:] = self.alpha_null, null
+        return alpha, columns, beta
 
     def losses(self, times: Array) -> Array | None:
         """Loss at some times, if it follows from that at the knots."""

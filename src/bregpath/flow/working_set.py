@@ -47,7 +47,9 @@ class WorkingSet:
         self.dual: Dual | None = None  # set at the start of a path that screens
 
     def copy(self) -> WorkingSet:
-        """An independent working set with the same columns."""
+        """An independent working set with the same columns; one that has all of them never grows."""
+        if self.is_whole:
+            return self
         twin = copy(self)
         twin.dual = copy(self.dual)
         return twin

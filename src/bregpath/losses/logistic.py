@@ -30,6 +30,10 @@ class LogisticLoss(LabelLoss):
 
     name = "logistic"
 
+    @property
+    def null_is_exact(self) -> bool:  # type: ignore[override]
+        return self.kernel() is not None  # a subclass may have changed the formulas
+
     @only_for_its_class
     def kernel(self) -> Kernel:
         return Kernel("logistic", {})

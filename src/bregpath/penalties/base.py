@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from copy import copy
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -112,9 +111,10 @@ class AbstractPenalty(ABC):
 
     def take(self, columns: IntArray) -> Self:
         """The same penalty on some columns; whole groups only."""
-        part = copy(self)
-        for name, array in self.arrays().items():
-            setattr(part, name, array[columns])
+        part = object.__new__(type(self))  # as copy() would, in a third of its time
+        vars(part).update(vars(self))
+        for name in self.array_names:
+            setattr(part, name, getattr(self, name).take(columns, axis=0))
         return part
 
     def close(self, columns: BoolArray) -> BoolArray:
@@ -161,11 +161,11 @@ class AbstractPenalty(ABC):
     @property
     def free(self) -> BoolArray:
         """Columns that are never penalised."""
-        return np.all(self.weights == 0, axis=1)
+        return (self.weights == 0).all(axis=1)
 
     def free_among(self, columns: IntArray) -> BoolArray:
         """Which of some columns are never penalised."""
-        return np.all(self.weights[columns] == 0, axis=1)
+        return (self.weights[columns] == 0).all(axis=1)
 
     def allowed(self, z: Array) -> Array:
         """``z`` with forbidden signs set to zero."""

@@ -33,13 +33,16 @@ class L1Penalty(AbstractPenalty):
 
     def shrink(self, z: Array) -> Array:
         z = self.allowed(z)
-        return np.sign(z) * np.maximum(np.abs(z) - self.weights, 0.0)
+        inside = np.maximum(z, -self.weights)  # in place from here on: large temporary arrays cost more than arithmetic
+        np.minimum(inside, self.weights, out=inside)
+        return np.subtract(z, inside, out=inside)
 
     def active(self, z: Array) -> BoolArray:
         if self.has_limits:
             return super().active(z)
         beyond = np.abs(z) > self.weights
-        return (beyond[..., 0] if beyond.shape[-1] == 1 else beyond.any(axis=-1)) | self.free
+        active: BoolArray = beyond[..., 0] if beyond.shape[-1] == 1 else np.any(beyond, axis=-1)
+        return active if self.weights.all() else active | self.free
 
     def pace(self, z: Array, slope: Array, kappa: float) -> Array:
         if self.has_limits:

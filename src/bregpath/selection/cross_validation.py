@@ -269,10 +269,10 @@ def _looks(
 ) -> Looks:
     """A window that is longer than usual is looked at as often as one of the usual length would be at these times."""
     total = int(np.searchsorted(clock, factor * USUAL_RATIO * (1 + 1e-9) * clock[0], side="right"))
-    (first, stretch), gram = shares, whole.gram
+    (first, stretch), gram, whole_bytes = shares, whole.gram, 8 * np.prod(whole.problem.store.shape)
     if (study.step_bytes if gram is None else gram.nbytes) >= LARGE:
         first, stretch = min(FIRST_OF_LARGE, first), 0.0
-    elif gram is not None and gram.nbytes <= SMALL:
+    elif whole_bytes <= SMALL_ROWS if gram is None else gram.nbytes <= SMALL:
         stretch = max(STRETCH_OF_SMALL, stretch)
     return Looks(max(1, int(np.ceil(first * total))), round(stretch * total), patience)
 

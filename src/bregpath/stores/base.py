@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -41,6 +42,11 @@ class Scan:
 
     mean: Array  # (p,)
     deviation: Array  # (p,)
+
+    @cached_property
+    def largest(self) -> tuple[float, float]:
+        """Mean, without its sign, and deviation."""
+        return float(np.max(np.abs(self.mean), initial=0.0)), float(np.max(self.deviation, initial=0.0))
 
     @property
     def size(self) -> Array:
@@ -184,12 +190,12 @@ class BlockStore(AbstractStore):
 def side_by_side(vectors: Array) -> Array:
     """Several matrices ``(b, n, q)`` as one ``(n, q b)``, so that one product does for all; see `one_by_one`."""
     b, n, q = vectors.shape
-    return np.moveaxis(vectors, 0, 2).reshape(n, q * b)
+    return vectors.transpose(1, 2, 0).reshape(n, q * b)
 
 
 def one_by_one(products: Array, b: int) -> Array:
     """The products ``(k, q b)`` of matrices `side_by_side`, taken apart: ``(b, k, q)``."""
-    return np.moveaxis(products.reshape(len(products), products.shape[1] // b, b), 2, 0)
+    return products.reshape(len(products), products.shape[1] // b, b).transpose(2, 0, 1)
 
 
 def beyond_squares(mean: Array, variance: Array) -> IntArray:

@@ -140,7 +140,10 @@ def _transposed_product(X: Array, rows: Array) -> Array:
     if rows.shape[1] > 3:
         return X.T @ rows
     # BLAS repacks all of X for a product with few vectors; one after the other they are faster.
-    return np.stack([X.T @ row for row in rows.T], axis=1)
+    out = np.empty((X.shape[1], rows.shape[1]))
+    for k, row in enumerate(rows.T):
+        out[:, k] = X.T @ row
+    return out
 
 
 def row_runs(X: Array) -> Iterator[tuple[slice, Array]]:
