@@ -308,6 +308,16 @@ void dots(const Columns& x, const double* const* u, Size q, double* out) {
     }
 }
 
+void lengths(Size n, const double* R, const double* r, const double* end, const double* last, const double* w, double* out) {
+    double s0 = 0, s1 = 0, s2 = 0, s3 = 0, s4 = 0;
+#pragma omp simd reduction(+ : s0, s1, s2, s3, s4)
+    for (Size i = 0; i < n; ++i) {
+        const double d = R[i] - end[i], wd = w[i] * d, wr = w[i] * r[i];
+        s0 += wd * d, s1 += wd * r[i], s2 += wr * r[i], s3 += wd * last[i], s4 += wr * last[i];
+    }
+    out[0] = s0, out[1] = s1, out[2] = s2, out[3] = s3, out[4] = s4;
+}
+
 void combine(Size size, const double* c, const double* const* a, double* out) {
     const double c0 = c[0], c1 = c[1], c2 = c[2], c3 = c[3], c4 = c[4];
     const double *a0 = a[0], *a1 = a[1], *a2 = a[2], *a3 = a[3], *a4 = a[4];
@@ -328,6 +338,7 @@ extern "C" const bregpath::Kernels* BREGPATH_NAME(bregpath_kernels)() {
         .hessian = hessian,
         .dots = dots,
         .totals = totals,
+        .lengths = lengths,
         .predict_states = predict_states,
         .add_states = add_states,
         .loss_states = loss_states,

@@ -14,7 +14,7 @@ import bregpath
 from bregpath import Result
 from bregpath.flow.reading import Chunk, CubicOfDual
 from bregpath.flow.screened import first_entry
-from bregpath.flow.screening import LazyDual
+from bregpath.flow.screening import LazyDual, Points
 from bregpath.losses import as_loss
 from bregpath.penalties import build_penalty
 from bregpath.problem import Problem
@@ -170,9 +170,10 @@ def test_undecided_columns_hold_all_crossings(penalty: str, seed: int) -> None:
     away = np.array([-6.0, *rng.uniform(-6, 2, K - 1)]) * t  # the first point lies beyond some thresholds
     noise = 0.02 * np.abs(residual).max() * rng.normal(size=(2, K, n, 1))
     steps = SimpleNamespace(R=(t + away)[:, None, None] * residual + t * noise[0], residual=residual + noise[1])
-    points = np.hstack([np.eye(K), np.zeros((K, K))])
+    points = Points(np.arange(K), rng.uniform(0, 0.1 * t, K))
     near, block, products, distances = dual.undecided(steps, points, np.zeros(0, dtype=int))  # type: ignore[arg-type]
-    exact = mirror.entry(-np.einsum("ij,kic->kjc", X, steps.R))[:, :, 0]
+    R = steps.R + points.ahead[:, None, None] * steps.residual
+    exact = mirror.entry(-np.einsum("ij,kic->kjc", X, R))[:, :, 0]
     crossing = (exact < 0).any(axis=0)
     assert crossing.any() and not crossing.all()
     assert crossing[near].sum() == crossing.sum()

@@ -54,6 +54,10 @@ class SparseStore(AbstractStore):
             part = slice(start, min(start + step, n))
             yield part, by_rows[part].toarray().astype(np.float64, copy=False)
 
+    @only_for_its_class
+    def kernel(self) -> Kernel | None:
+        return Kernel("csc", _arrays(self.X)) if self.X.dtype == np.float64 else None
+
     @property
     def nbytes(self) -> float:
         return float(self.X.data.nbytes + self.X.indices.nbytes)
@@ -112,14 +116,13 @@ class SparseBlock(AbstractBlock):
 
     @only_for_its_class
     def kernel(self) -> Kernel:
-        numbers = {
-            "values": self.X.data,
-            "indices": np.ascontiguousarray(self.X.indices, dtype=np.int32),
-            "indptr": self.X.indptr.astype(np.int64),
-            "center": self.center,
-            "scale": self.scale,
-        }
-        return Kernel("csc", numbers)
+        return Kernel("csc", {**_arrays(self.X), "center": self.center, "scale": self.scale})
+
+
+def _arrays(X: Any) -> dict[str, Array]:
+    """What is stored of a matrix, as the compiled core takes it."""
+    rows = np.ascontiguousarray(X.indices, dtype=np.int32)
+    return {"values": X.data, "indices": rows, "indptr": X.indptr.astype(np.int64)}
 
 
 def _scan(X: Any, w: Array) -> Scan:

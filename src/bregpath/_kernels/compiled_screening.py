@@ -1,0 +1,58 @@
+"""The compiled twin of `screening`, and products with columns where they lie."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import bregpath._kernels._core as _core
+from bregpath._kernels import screening
+from bregpath._kernels.compiled import typed
+from bregpath._typing import Array, BoolArray, IntArray
+from bregpath.penalties import AbstractPenalty
+from bregpath.stores import AbstractStore
+
+__all__ = ["Columns", "lengths", "may_cross"]
+
+
+class Columns:
+    """The columns of a store that the compiled core knows."""
+
+    def __init__(self, store: AbstractStore) -> None:
+        kernel = store.kernel()
+        assert kernel is not None
+        self._core, self._n_columns = _core.Store(store.shape[0], typed(kernel).numbers), store.shape[1]
+
+    def products(self, vectors: Array, columns: IntArray | None = None) -> Array:
+        """See `AbstractStore.products`."""
+        b, n, q = vectors.shape
+        by_outputs = np.ascontiguousarray(np.moveaxis(vectors, 2, 1), dtype=np.float64).reshape(b * q, n)
+        out = np.empty((b * q, self._n_columns if columns is None else len(columns)))
+        self._core.products({"vectors": by_outputs, "columns": columns, "out": out})
+        return np.moveaxis(out.reshape(b, q, -1), 1, 2)
+
+
+def lengths(R: Array, residual: Array, end: Array, last: Array, weights: Array) -> Array:
+    """See `screening.lengths`."""
+    out = np.empty((len(R), 5))
+    rows = {"R": R, "residual": residual, "end": end, "last": last, "weights": weights}
+    _core.lengths({**_contiguous(rows), "out": out})
+    return out.T
+
+
+def may_cross(
+    penalty: AbstractPenalty, z: Array, along: Array, slack: Array, bounds: Array, owner: IntArray | None = None
+) -> BoolArray:
+    """See `screening.may_cross`; in the core for the l1 penalty."""
+    kernel = penalty.kernel()
+    if kernel is None or kernel.name != "l1":
+        return screening.may_cross(penalty, z, along, slack, bounds, owner)
+    near = np.empty(len(z), dtype=bool)
+    columns = _contiguous({"z": z, "along": along, "slack": slack, "bounds": bounds})
+    _core.may_cross({**columns, **typed(kernel).numbers, "owner": owner, "near": near}, screening.MARGIN)
+    return near
+
+
+def _contiguous(arrays: dict[str, Array]) -> dict[str, Any]:
+    return {name: np.ascontiguousarray(array, dtype=np.float64) for name, array in arrays.items()}
