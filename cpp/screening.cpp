@@ -46,8 +46,9 @@ class Store {
         nb::gil_scoped_release nogil;
         std::vector<const double*> each;
         for (Size l = 0; l < b; ++l) each.push_back(vectors + l * n_);
-        std::vector<double> sums(b), part;
-        kernels->totals(n_, b, vectors, sums.data());
+        std::vector<double> sums(b, 0.0), part;
+        const bool shifts = dense_ && scale_;  // sparse columns are centred by the kernel
+        if (shifts) kernels->totals(n_, b, vectors, sums.data());
         std::vector<Column> at;
         for (Size first = 0; first < k; first += kTogether) {
             const Size count = std::min(kTogether, k - first);
@@ -59,7 +60,7 @@ class Store {
                 for (Size c = 0; c < count; ++c) {
                     const Size j = some ? columns[first + c] : first + c;
                     const double dot = part[l * count + c];
-                    out[l * k + first + c] = scale_ ? (dot - sums[l] * center_[j]) / scale_[j] : dot;
+                    out[l * k + first + c] = shifts ? (dot - sums[l] * center_[j]) / scale_[j] : dot;
                 }
         }
     }
@@ -67,7 +68,8 @@ class Store {
    private:
     Column column(Size j) const {
         if (dense_) return {dense_ + j * n_};
-        return {values_ + ends_[j], rows_ + ends_[j], Size(ends_[j + 1] - ends_[j])};
+        const double center = scale_ ? center_[j] : 0.0, scale = scale_ ? scale_[j] : 1.0;
+        return {values_ + ends_[j], rows_ + ends_[j], Size(ends_[j + 1] - ends_[j]), center, scale};
     }
 
     Named numbers_;  // whose arrays are in use
@@ -87,27 +89,32 @@ void lengths(nb::dict arrays) {
     for (Size i = 0; i < k; ++i) kernels->lengths(n, R + i * n, residual + i * n, end, last, weights, out + i * 5);
 }
 
-// Columns that bounds do not exclude from crossing the thresholds of the l1 penalty.
+// Columns, all of them unless told which, that bounds do not exclude from crossing the thresholds of the l1 penalty.
 void may_cross(nb::dict arrays, double margin) {
     const Named from("the bounds", arrays);
-    const Size p = from.length("z"), q = from.length("z", 1), references = from.length("bounds");
-    const bool one = !from.has("owner");
-    const double *z = from.numbers("z", {p, q}), *along = from.numbers("along", {p, q}), *slack = from.numbers("slack", {p, 1}),
+    const Size p = from.length("weights"), k = from.length("z"), q = from.length("z", 1), references = from.length("bounds");
+    const double *z = from.numbers("z", {k, q}), *along = from.numbers("along", {k, q}), *slack = from.numbers("slack", {p, 1}),
                  *weights = from.numbers("weights", {p, q}), *lower = from.numbers("lower", {p, q}),
                  *upper = from.numbers("upper", {p, q}), *bounds = from.numbers("bounds", {references, 3});
-    const int64_t* owner = one ? nullptr : from.array<const int64_t>("owner", {p});
-    bool* near = from.array<bool>("near", {p});
-    require(references > 0 && (one || std::all_of(owner, owner + p, [&](int64_t f) { return f >= 0 && f < references; })),
-            "a reference is out of range");
+    const int64_t* owner = from.array<const int64_t>("owner", {k});
+    const int64_t* columns = from.has("columns") ? from.array<const int64_t>("columns", {k}) : nullptr;
+    bool* near = from.array<bool>("near", {k});
+    const auto within = [k](const int64_t* x, Size limit) {
+        return std::all_of(x, x + k, [limit](int64_t i) { return i >= 0 && i < limit; });
+    };
+    require(columns ? within(columns, p) : k == p, "a column is out of range");
+    require(within(owner, references), "a reference is out of range");
     nb::gil_scoped_release nogil;
-    for (Size j = 0; j < p; ++j) {
-        const double* seen = bounds + 3 * (one ? 0 : owner[j]);
+    for (Size c = 0; c < k; ++c) {
+        const Size j = columns ? columns[c] : c;
+        const double* seen = bounds + 3 * owner[c];
         const double reach = slack[j] * seen[2] + margin;
-        near[j] = false;
-        for (Size i = j * q; i < (j + 1) * q; ++i) {
-            const double a = z[i] + seen[0] * along[i], b = z[i] + seen[1] * along[i];
-            const double most = upper[i] == 0 ? 0.0 : std::max(a, b), least = lower[i] == 0 ? 0.0 : std::min(a, b);
-            near[j] = near[j] || weights[i] == 0 || weights[i] - std::max(most, -least) < reach;
+        near[c] = false;
+        for (Size l = 0; l < q; ++l) {
+            const double start = z[c * q + l], speed = along[c * q + l], threshold = weights[j * q + l];
+            const double a = start + seen[0] * speed, b = start + seen[1] * speed;
+            const double most = upper[j * q + l] == 0 ? 0.0 : std::max(a, b), least = lower[j * q + l] == 0 ? 0.0 : std::min(a, b);
+            near[c] = near[c] || threshold == 0 || threshold - std::max(most, -least) < reach;
         }
     }
 }

@@ -42,15 +42,16 @@ def lengths(R: Array, residual: Array, end: Array, last: Array, weights: Array) 
 
 
 def may_cross(
-    penalty: AbstractPenalty, z: Array, along: Array, slack: Array, bounds: Array, owner: IntArray | None = None
-) -> BoolArray:
+    penalty: AbstractPenalty, z: Array, along: Array, slack: Array, bounds: Array, owner: IntArray,
+    columns: IntArray | None = None,
+) -> BoolArray:  # fmt: skip
     """See `screening.may_cross`; in the core for the l1 penalty."""
     kernel = penalty.kernel()
     if kernel is None or kernel.name != "l1":
-        return screening.may_cross(penalty, z, along, slack, bounds, owner)
+        return screening.may_cross(penalty, z, along, slack, bounds, owner, columns)
     near = np.empty(len(z), dtype=bool)
-    columns = _contiguous({"z": z, "along": along, "slack": slack, "bounds": bounds})
-    _core.may_cross({**columns, **typed(kernel).numbers, "owner": owner, "near": near}, screening.MARGIN)
+    arrays = _contiguous({"z": z, "along": along, "slack": slack, "bounds": bounds, **kernel.numbers})
+    _core.may_cross({**arrays, "owner": owner, "columns": columns, "near": near}, screening.MARGIN)
     return near
 
 

@@ -21,14 +21,18 @@ def lengths(R: Array, residual: Array, end: Array, last: Array, weights: Array) 
 
 
 def may_cross(
-    penalty: AbstractPenalty, z: Array, along: Array, slack: Array, bounds: Array, owner: IntArray | None = None
-) -> BoolArray:
+    penalty: AbstractPenalty, z: Array, along: Array, slack: Array, bounds: Array, owner: IntArray,
+    columns: IntArray | None = None,
+) -> BoolArray:  # fmt: skip
     """Columns, in whole groups, that bounds do not exclude from crossing their thresholds.
 
     Each row of ``bounds`` is what is seen from a reference: least and largest way along its direction, and the length
-    of what is left besides; ``owner`` is the reference of each column, the first of them unless told.
+    of what is left besides; ``owner`` is the reference of each column. Penalty and slack are those of all columns, the
+    rest is that of some ``columns`` only if these are given.
     """
-    low, high, rest = bounds[0] if owner is None else bounds[owner].T[..., None]
+    if columns is not None:
+        penalty, slack = penalty.take(columns), slack[columns]
+    low, high, rest = bounds[owner].T[..., None]
     # The distance to a threshold is concave along the direction: over an interval its ends are the worst.
     reach = slack * rest + MARGIN
     near = np.any(penalty.entry(z + low * along) < reach, axis=1)

@@ -9,7 +9,7 @@ import numpy as np
 
 from bregpath import _kernels
 from bregpath._kernels import Steps
-from bregpath._typing import Array, IntArray
+from bregpath._typing import Array, BoolArray, IntArray
 from bregpath.problem import Problem
 from bregpath.stores import AbstractBlock
 
@@ -64,15 +64,6 @@ class Reference(NamedTuple):
 
     R: Array
     u: Array
-
-
-class Recent(NamedTuple):
-    """Columns with a reference of their own, later than that of all others."""
-
-    columns: IntArray
-    z: Array
-    along: Array
-    owner: IntArray  # number of the reference
 
 
 class Dual(ABC):
@@ -167,7 +158,6 @@ class LazyDual(Dual):
         self.weights = np.divide(1.0, w, out=np.zeros_like(w), where=w > 0)  # of inner products of R and residuals
         self.columns = _kernels.columns_of(problem.store)
         self.products = 2 * len(slope)
-        self.recent: Recent
         self._start_over(R, residual, z, slope)
 
     def undecided(self, steps: Steps, points: Points, inside: IntArray) -> Undecided:
@@ -186,21 +176,21 @@ class LazyDual(Dual):
         if not len(columns):
             return columns, None
         block, z, along = self._compute(columns, steps.R[-1], steps.residual[-1])
-        penalty = self.problem.penalty.take(columns)
-        near = np.flatnonzero(_kernels.bounds().may_cross(penalty, z, along, self.slack[columns], view.from_end()[None]))
+        near = np.flatnonzero(self._may_cross(z, along, view.from_end()[None], np.zeros_like(columns), columns))
         return columns[near], None if block is None else block.columns(near)
 
     def _not_excluded(self, view: _View, inside: IntArray) -> IntArray:
         """Outside columns that the bounds do not exclude from crossing their thresholds at a point."""
         bounds = np.stack([view.from_reference(reference) for reference in self.references])
-        recent, penalty, may_cross = self.recent, self.problem.penalty, _kernels.bounds().may_cross
-        near = may_cross(penalty, self.z, self.along, self.slack, bounds)
-        near[recent.columns] = False  # they know better
-        if len(recent.columns):
-            slack, penalty = self.slack[recent.columns], penalty.take(recent.columns)
-            near[recent.columns] = may_cross(penalty, recent.z, recent.along, slack, bounds, recent.owner)
+        near = self._may_cross(self.z, self.along, bounds, self.owner)
         near[inside] = False
         return np.flatnonzero(near)
+
+    def _may_cross(
+        self, z: Array, along: Array, bounds: Array, owner: IntArray, columns: IntArray | None = None
+    ) -> BoolArray:
+        penalty = self.problem.penalty
+        return _kernels.bounds().may_cross(penalty, z, along, self.slack, bounds, owner, columns)  # type: ignore[no-any-return]
 
     def _compute(self, columns: IntArray, R: Array, residual: Array) -> tuple[AbstractBlock | None, Array, Array]:
         """Give some columns, or all if these are many, a new reference: as a block if they are few, z and x'u."""
@@ -213,28 +203,20 @@ class LazyDual(Dual):
         z, slope = -self._products(block, columns, last)
         along = slope / self._refer(R, residual)
         # New arrays, not new entries: a copy of the working set may share the old ones.
-        old = self.recent
-        is_new = np.zeros(len(self.z), dtype=bool)
-        is_new[columns] = True
-        kept = ~is_new[old.columns]
-        self.recent = Recent(
-            np.concatenate([old.columns[kept], columns]),
-            np.concatenate([old.z[kept], z]),
-            np.concatenate([old.along[kept], along]),
-            np.concatenate([old.owner[kept], np.full(len(columns), len(self.references) - 1)]),
-        )
+        self.z, self.along, self.owner = self.z.copy(), self.along.copy(), self.owner.copy()
+        self.z[columns], self.along[columns], self.owner[columns] = z, along, len(self.references) - 1
         return block, z, along
 
     def _start_over(self, R: Array, residual: Array, z: Array, slope: Array) -> None:
         """One reference for all columns."""
         self.references: list[Reference] = []
         self.z, self.along = z, slope / self._refer(R, residual)
-        self.recent = Recent(NONE, z[:0], z[:0], NONE)
+        self.owner = np.zeros(len(z), dtype=np.int64)  # of each column its reference
 
     def _refer(self, R: Array, residual: Array) -> float:
         """Add a reference: R and the unit vector u. Returns the length of the residual."""
         length = float(np.sqrt(self.weights @ residual.ravel() ** 2)) or 1.0
-        self.references = [*self.references, Reference(R.ravel(), residual.ravel() / length)]
+        self.references = [*self.references, Reference(R.flatten(), residual.ravel() / length)]
         return length
 
     def _fetch(self, columns: IntArray) -> AbstractBlock | None:
