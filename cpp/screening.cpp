@@ -1,6 +1,7 @@
 // The proof that columns at rest stay there, in passes over what is large: see flow/screening.py.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "arguments.hpp"
@@ -65,6 +66,28 @@ class Store {
         }
     }
 
+    // Means and variances of sparse columns; see stores/sparse.py.
+    void scan(nb::dict arrays) const {
+        const Named from("the scan", arrays);
+        const double* w = from.numbers("w", {n_});
+        double *mean = from.array<double>("mean", {p_}), *variance = from.array<double>("variance", {p_});
+        require(!dense_, "the columns are not sparse");
+        nb::gil_scoped_release nogil;
+        const double total = std::accumulate(w, w + n_, 0.0);
+        const Size counted = n_ - std::count(w, w + n_, 0.0);
+        for (Size j = 0; j < p_; ++j) {
+            double sum = 0, held = 0, squares = 0;
+            Size stored = 0;
+            for (Size e = ends_[j]; e < ends_[j + 1]; ++e) {
+                const double weight = w[rows_[e]];
+                sum += weight * values_[e], held += weight, stored += weight != 0;
+            }
+            for (Size e = ends_[j]; e < ends_[j + 1]; ++e) squares += w[rows_[e]] * std::pow(values_[e] - sum, 2);
+            const double zeros = stored < counted ? std::max(total - held, 0.0) : 0.0;
+            mean[j] = sum, variance[j] = squares + zeros * sum * sum;
+        }
+    }
+
    private:
     Column column(Size j) const {
         if (dense_) return {dense_ + j * n_};
@@ -94,8 +117,9 @@ void may_cross(nb::dict arrays, double margin) {
     const Named from("the bounds", arrays);
     const Size p = from.length("weights"), k = from.length("z"), q = from.length("z", 1), references = from.length("bounds");
     const double *z = from.numbers("z", {k, q}), *along = from.numbers("along", {k, q}), *slack = from.numbers("slack", {p, 1}),
-                 *weights = from.numbers("weights", {p, q}), *lower = from.numbers("lower", {p, q}),
-                 *upper = from.numbers("upper", {p, q}), *bounds = from.numbers("bounds", {references, 3});
+                 *weights = from.numbers("weights", {p, q}), *bounds = from.numbers("bounds", {references, 3});
+    const bool limited = from.has("lower");
+    const double *lower = limited ? from.numbers("lower", {p, q}) : nullptr, *upper = limited ? from.numbers("upper", {p, q}) : nullptr;
     const int64_t* owner = from.array<const int64_t>("owner", {k});
     const int64_t* columns = from.has("columns") ? from.array<const int64_t>("columns", {k}) : nullptr;
     bool* near = from.array<bool>("near", {k});
@@ -113,7 +137,8 @@ void may_cross(nb::dict arrays, double margin) {
         for (Size l = 0; l < q; ++l) {
             const double start = z[c * q + l], speed = along[c * q + l], threshold = weights[j * q + l];
             const double a = start + seen[0] * speed, b = start + seen[1] * speed;
-            const double most = upper[j * q + l] == 0 ? 0.0 : std::max(a, b), least = lower[j * q + l] == 0 ? 0.0 : std::min(a, b);
+            const double most = limited && upper[j * q + l] == 0 ? 0.0 : std::max(a, b);
+            const double least = limited && lower[j * q + l] == 0 ? 0.0 : std::min(a, b);
             near[c] = near[c] || threshold == 0 || threshold - std::max(most, -least) < reach;
         }
     }
@@ -125,7 +150,8 @@ void bind_screening(nb::module_& m, const Kernels* chosen) {
     kernels = chosen;
     nb::class_<Store>(m, "Store", "Columns where they lie.")
         .def(nb::init<Size, nb::dict>(), nb::arg("n"), nb::arg("numbers"))
-        .def("products", &Store::products, nb::arg("arrays"));
+        .def("products", &Store::products, nb::arg("arrays"))
+        .def("scan", &Store::scan, nb::arg("arrays"));
     m.def("lengths", &lengths, nb::arg("arrays"));
     m.def("may_cross", &may_cross, nb::arg("arrays"), nb::arg("margin"));
 }

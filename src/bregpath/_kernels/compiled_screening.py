@@ -11,7 +11,8 @@ from bregpath._kernels import screening
 from bregpath._kernels.compiled import typed
 from bregpath._typing import Array, BoolArray, IntArray
 from bregpath.penalties import AbstractPenalty
-from bregpath.stores import AbstractStore
+from bregpath.stores import AbstractStore, Scan
+from bregpath.stores.base import beyond_squares
 
 __all__ = ["Columns", "lengths", "may_cross"]
 
@@ -22,7 +23,8 @@ class Columns:
     def __init__(self, store: AbstractStore) -> None:
         kernel = store.kernel()
         assert kernel is not None
-        self._core, self._n_columns = _core.Store(store.shape[0], typed(kernel).numbers), store.shape[1]
+        self._store, self._name, self._n_columns = store, kernel.name, store.shape[1]
+        self._core = _core.Store(store.shape[0], typed(kernel).numbers)
 
     def products(self, vectors: Array, columns: IntArray | None = None) -> Array:
         """See `AbstractStore.products`."""
@@ -31,6 +33,15 @@ class Columns:
         out = np.empty((b * q, self._n_columns if columns is None else len(columns)))
         self._core.products({"vectors": by_outputs, "columns": columns, "out": out})
         return np.moveaxis(out.reshape(b, q, -1), 1, 2)
+
+    def scan(self, w: Array) -> Scan:
+        """See `AbstractStore.scan`; in the core for sparse columns whose squares are numbers."""
+        mean, variance = np.empty((2, self._n_columns))
+        if self._name == "csc":
+            self._core.scan({"w": np.ascontiguousarray(w), "mean": mean, "variance": variance})
+            if not len(beyond_squares(mean, variance)):
+                return Scan(mean, np.sqrt(variance))
+        return self._store.scan(w)
 
 
 def lengths(R: Array, residual: Array, end: Array, last: Array, weights: Array) -> Array:
@@ -50,7 +61,8 @@ def may_cross(
     if kernel is None or kernel.name != "l1":
         return screening.may_cross(penalty, z, along, slack, bounds, owner, columns)
     near = np.empty(len(z), dtype=bool)
-    arrays = _contiguous({"z": z, "along": along, "slack": slack, "bounds": bounds, **kernel.numbers})
+    limits = {"lower": penalty.lower, "upper": penalty.upper} if penalty.has_limits else {}
+    arrays = _contiguous({"z": z, "along": along, "slack": slack, "bounds": bounds, "weights": penalty.weights, **limits})
     _core.may_cross({**arrays, "owner": owner, "columns": columns, "near": near}, screening.MARGIN)
     return near
 
