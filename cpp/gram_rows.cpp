@@ -1,7 +1,6 @@
 // Squared loss with the Gram matrix of the columns: a gradient costs no pass over the rows. The integrals of the
 // coefficients stand for R, and the rows themselves, which may be absent, are needed at the border only.
 #include <algorithm>
-#include <span>
 
 #include "columns.hpp"
 #include "compact_gram.hpp"
@@ -38,11 +37,12 @@ class GramRows final : public Rows {
         stored_.push_back({R, residual, past_, std::move(beta), integral_});
     }
 
-    // alpha + X beta, now and its integral, of all stored knots: at once, so that rows of X stay in the cache from one to the
-    // next, or, where columns are sparse, one by one, so that those of the knot do.
     void flush() override {
-        const size_t together = x_.is_dense ? stored_.size() : 1;
-        for (size_t first = 0; first < stored_.size(); first += together) write({&stored_[first], together});
+        if (stored_.empty()) return;
+        if (x_.is_dense)
+            write_together();
+        else
+            for (const Stored& s : stored_) write_sparse(s);
         stored_.clear();
     }
 
@@ -107,31 +107,54 @@ class GramRows final : public Rows {
         std::vector<double> beta, integral;
     };
 
-    void write(std::span<const Stored> knots) {
+    // alpha + X beta, now and its integral, of all stored knots at once: rows of X stay in the cache from one to the next.
+    void write_together() {
         Index columns;
         for (Size j = 0; j < m_; ++j) {
             const auto takes_part = [j](const Stored& s) { return s.integral[j] != 0 || s.beta[j] != 0; };
-            if (std::any_of(knots.begin(), knots.end(), takes_part)) columns.push_back(j);
+            if (std::any_of(stored_.begin(), stored_.end(), takes_part)) columns.push_back(j);
         }
-        const size_t outputs = 2 * knots.size();
-        std::vector<double> coefficients, alpha;
-        eta_.resize(outputs * n);
-        for (const Stored& s : knots)
+        const size_t outputs = 2 * stored_.size();
+        std::vector<double> coefficients, alpha, eta(outputs * n);
+        for (const Stored& s : stored_)
             for (const std::vector<double>* of : {&s.beta, &s.integral}) {
                 for (const Size j : columns) coefficients.push_back((*of)[j]);
                 alpha.push_back((*of)[m_]);
             }
         Data plain{};
         plain.q = Size(outputs);
-        k_->predict(choice_.of(x_, columns), plain, alpha.data(), coefficients.data(), eta_.data());
-        const double* now = eta_.data();
-        for (const Stored& s : knots) {
+        k_->predict(choice_.of(x_, columns), plain, alpha.data(), coefficients.data(), eta.data());
+        const double* now = eta.data();
+        for (const Stored& s : stored_) {
             const double* integral = now + n;
             for (Size i = 0; i < n; ++i) {
                 s.residual[i] = data_.w[i] * (now[i] - y_[i]);
                 s.R[i] = R_[i] + data_.w[i] * (integral[i] - y_[i] * s.past);
             }
             now = integral + n;
+        }
+    }
+
+    // The same of one knot: a pass over the rows, and few entries.
+    void write_sparse(const Stored& s) {
+        double now = s.beta[m_], integral = s.integral[m_];
+        for (Size j = 0; j < m_; ++j) {
+            const double shift = x_.at[j].center / x_.at[j].scale;
+            now -= s.beta[j] * shift, integral -= s.integral[j] * shift;
+        }
+        for (Size i = 0; i < n; ++i) {
+            s.residual[i] = data_.w[i] * (now - y_[i]);
+            s.R[i] = R_[i] + data_.w[i] * (integral - y_[i] * s.past);
+        }
+        for (Size j = 0; j < m_; ++j) {
+            const Column& x = x_.at[j];
+            const double b = s.beta[j] / x.scale, past = s.integral[j] / x.scale;
+            if (b == 0 && past == 0) continue;
+            for (Size e = 0; e < x.count; ++e) {
+                const Size i = x.rows[e];
+                const double entry = data_.w[i] * x.values[x.is_indicator ? 0 : e];
+                s.residual[i] += b * entry, s.R[i] += past * entry;
+            }
         }
     }
 
@@ -219,7 +242,7 @@ class GramRows final : public Rows {
     Recursion step_integral_;                   // of those of the step
     Index chosen_;                              // positions in the compact matrix
     std::vector<double> chosen_mean_, chosen_target_;
-    std::vector<double> zero_, speed_, pair_, over_all_, over_others_, eta_;
+    std::vector<double> zero_, speed_, pair_, over_all_, over_others_;
     std::vector<Column> gram_columns_;
 };
 

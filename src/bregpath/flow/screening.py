@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ MIN_ADDED = 16  # columns that may be added to a small working set at once
 # Columns that are fetched to be looked at: this share of all, or so many bytes. Of more, only products are asked for.
 FETCH_SHARE, FETCH_BYTES = 0.02, 4 * 2**20
 NONE = np.zeros(0, dtype=int)
+Bounds = tuple[float, float, float]  # see `_View.from_end`
 
 
 class Certificate(NamedTuple):
@@ -176,21 +178,21 @@ class LazyDual(Dual):
         if not len(columns):
             return columns, None
         block, z, along = self._compute(columns, steps.R[-1], steps.residual[-1])
-        near = np.flatnonzero(self._may_cross(z, along, view.from_end()[None], np.zeros_like(columns), columns))
+        near = np.flatnonzero(self._may_cross(z, along, [view.from_end()], np.zeros_like(columns), columns))
         return columns[near], None if block is None else block.columns(near)
 
     def _not_excluded(self, view: _View, inside: IntArray) -> IntArray:
         """Outside columns that the bounds do not exclude from crossing their thresholds at a point."""
-        bounds = np.stack([view.from_reference(reference) for reference in self.references])
+        bounds = [view.from_reference(reference) for reference in self.references]
         near = self._may_cross(self.z, self.along, bounds, self.owner)
         near[inside] = False
         return np.flatnonzero(near)
 
     def _may_cross(
-        self, z: Array, along: Array, bounds: Array, owner: IntArray, columns: IntArray | None = None
+        self, z: Array, along: Array, bounds: list[Bounds], owner: IntArray, columns: IntArray | None = None
     ) -> BoolArray:
-        penalty = self.problem.penalty
-        return _kernels.bounds().may_cross(penalty, z, along, self.slack, bounds, owner, columns)  # type: ignore[no-any-return]
+        may_cross, penalty = _kernels.bounds().may_cross, self.problem.penalty
+        return may_cross(penalty, z, along, self.slack, np.array(bounds), owner, columns)  # type: ignore[no-any-return]
 
     def _compute(self, columns: IntArray, R: Array, residual: Array) -> tuple[AbstractBlock | None, Array, Array]:
         """Give some columns, or all if these are many, a new reference: as a block if they are few, z and x'u."""
@@ -257,31 +259,31 @@ class _View:
     def __init__(self, R: Array, residual: Array, points: Points, weights: Array) -> None:
         self.end, self.last, self.weights = R[-1], residual[-1], weights
         (k, ahead), (dd, dr, rr, de, re) = points, self._lengths(R, residual)
-        self.length = float(np.sqrt(rr[-1])) or 1.0
+        self.length = sqrt(rr[-1]) or 1.0
         squares = dd[k] + 2 * ahead * dr[k] + ahead**2 * rr[k]
         along = (de[k] + ahead * re[k]) / self.length
         rest = squares - along**2 + ROUNDING * squares
-        self.low, self.high, self.rest = along.min(), along.max(), np.sqrt(max(rest.max(), 0.0))
+        self.low, self.high, self.rest = float(along.min()), float(along.max()), sqrt(max(float(rest.max()), 0.0))
 
     def _lengths(self, R: Array, residual: Array) -> Array:
         return _kernels.bounds().lengths(R, residual, self.end, self.last, self.weights)  # type: ignore[no-any-return]
 
-    def from_end(self) -> Array:
+    def from_end(self) -> Bounds:
         """Least and largest way along the direction, and the largest length of what is left besides."""
-        return np.array([self.low, self.high, self.rest])
+        return self.low, self.high, self.rest
 
-    def from_reference(self, reference: Reference) -> Array:
+    def from_reference(self, reference: Reference) -> Bounds:
         """Bounds of the same, seen from R_ref and along its direction.
 
         A point is ``end + c u + v``, with v orthogonal to u and no longer than `rest`: both parts of its distance to
         R_ref, along the direction there and besides, are known but for those of v.
         """
-        dd, du, _, de, ue = self._lengths(reference.R[None], reference.u[None])[:, 0]
+        dd, du, _, de, ue = self._lengths(reference.R[None], reference.u[None])[:, 0].tolist()
         along, turn = -du, ue / self.length
         besides = dd - along**2 + ROUNDING * dd
         mixed, sine = -de / self.length - along * turn, max(1 - turn**2, 0.0) + ROUNDING
-        ends = np.array([self.low, self.high])
+        ways = [along + c * turn for c in (self.low, self.high)]
         # A convex function of c.
-        farthest = np.sqrt(np.maximum(besides + 2 * ends * mixed + ends**2 * sine, 0.0).max())
-        ways, spare = along + ends * turn, np.sqrt(sine) * self.rest
-        return np.array([ways.min() - spare, ways.max() + spare, farthest + self.rest])
+        farthest = max(besides + 2 * c * mixed + c * c * sine for c in (self.low, self.high))
+        spare, rest = sqrt(sine) * self.rest, sqrt(max(farthest, 0.0)) + self.rest
+        return min(ways) - spare, max(ways) + spare, rest
