@@ -304,7 +304,7 @@ void dots(const Columns& x, const double* const* u, Size q, double* out) {
         if (l < q) add_sparse_dots(x, u[l], out + l * x.k);
         return;
     }
-    const Size rows = q > 2 ? 256 : kMaxRows;  // of many vectors fewer rows stay in the cache
+    const Size rows = q > 2 ? 256 : 8192;  // of many vectors fewer rows stay in the cache; long pieces of columns are foreseen
     for (Size i = 0; i < x.n; i += rows) {
         const Size m = x.n - i < rows ? x.n - i : rows;
         Size l = 0;

@@ -16,6 +16,8 @@ from bregpath.stores.base import beyond_squares
 
 __all__ = ["Columns", "lengths", "may_cross"]
 
+FEW_VECTORS = 3
+
 
 class Columns:
     """The columns of a store that the compiled core knows."""
@@ -23,12 +25,14 @@ class Columns:
     def __init__(self, store: AbstractStore) -> None:
         kernel = store.kernel()
         assert kernel is not None
-        self._store, self._name, self._n_columns = store, kernel.name, store.shape[1]
+        self._store, self.are_sparse, self._n_columns = store, kernel.name == "csc", store.shape[1]
         self._core = _core.Store(store.shape[0], typed(kernel).numbers)
 
     def products(self, vectors: Array, columns: IntArray | None = None) -> Array:
-        """See `AbstractStore.products`."""
+        """See `AbstractStore.products`; BLAS is better at dense columns with many vectors."""
         b, n, q = vectors.shape
+        if not self.are_sparse and b * q > FEW_VECTORS:
+            return self._store.products(vectors, columns)
         by_outputs = np.ascontiguousarray(np.moveaxis(vectors, 2, 1), dtype=np.float64).reshape(b * q, n)
         out = np.empty((b * q, self._n_columns if columns is None else len(columns)))
         self._core.products({"vectors": by_outputs, "columns": columns, "out": out})
@@ -37,7 +41,7 @@ class Columns:
     def scan(self, w: Array) -> Scan:
         """See `AbstractStore.scan`; in the core for sparse columns whose squares are numbers."""
         mean, variance = np.empty((2, self._n_columns))
-        if self._name == "csc":
+        if self.are_sparse:
             self._core.scan({"w": np.ascontiguousarray(w), "mean": mean, "variance": variance})
             if not len(beyond_squares(mean, variance)):
                 return Scan(mean, np.sqrt(variance))

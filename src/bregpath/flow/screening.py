@@ -17,7 +17,7 @@ from bregpath.stores import AbstractBlock
 __all__ = ["Certificate", "Dual", "FullDual", "LazyDual", "begin_dual"]
 
 ROUNDING = 1e-13  # of squared lengths that are differences of others
-MAX_REFERENCES = 12
+MAX_REFERENCES = 24
 MAX_SHARE = 0.7  # of all columns that are undecided, beyond which all are computed
 MIN_ADDED = 16  # columns that may be added to a small working set at once
 # Columns that are fetched to be looked at: this share of all, or so many bytes. Of more, only products are asked for.
@@ -159,6 +159,7 @@ class LazyDual(Dual):
         w = np.repeat(problem.w, residual.shape[1])
         self.weights = np.divide(1.0, w, out=np.zeros_like(w), where=w > 0)  # of inner products of R and residuals
         self.columns = _kernels.columns_of(problem.store)
+        self.reads_sparse = self.columns is not None and self.columns.are_sparse
         self.products = 2 * len(slope)
         self._start_over(R, residual, z, slope)
 
@@ -167,7 +168,10 @@ class LazyDual(Dual):
         if not len(columns):
             return Undecided(columns, None, np.zeros((2 * len(steps.R), 0, 1)), np.zeros((len(points.knot), 0)))
         block = self._fetch(columns) if block is None else block
-        products = -np.concatenate([self._products(block, columns, rows) for rows in (steps.R, steps.residual)])
+        rows = [steps.R, steps.residual]
+        if not self.reads_sparse:  # all at once, so that columns are read once; else rows are larger than columns
+            rows = [np.concatenate(rows)]
+        products = -np.concatenate([self._products(block, columns, some) for some in rows])
         distance = self.problem.penalty.take(columns).entry(points.of(products))
         return Undecided(columns, block, products, np.min(distance, axis=2))
 
@@ -201,7 +205,7 @@ class LazyDual(Dual):
             self._start_over(R, residual, *-self._products(None, None, last))
             self.refreshes += 1
             return None, self.z[columns], self.along[columns]
-        block = self._fetch(columns)
+        block = self._fetch(columns) if self.columns is None else None
         z, slope = -self._products(block, columns, last)
         along = slope / self._refer(R, residual)
         # New arrays, not new entries: a copy of the working set may share the old ones.
@@ -222,9 +226,9 @@ class LazyDual(Dual):
         return length
 
     def _fetch(self, columns: IntArray) -> AbstractBlock | None:
-        """Some columns, if they are few and cannot be read where they lie."""
+        """Some columns, if they are few, and not sparse ones that are read where they lie."""
         n, p = self.problem.store.shape
-        is_few = self.columns is None and len(columns) <= max(FETCH_SHARE * p, FETCH_BYTES / (8 * n))
+        is_few = not self.reads_sparse and len(columns) <= max(FETCH_SHARE * p, FETCH_BYTES / (8 * n))
         return self.problem.store.fetch(columns) if is_few else None
 
     def _products(self, block: AbstractBlock | None, columns: IntArray | None, rows: Array) -> Array:
