@@ -11,10 +11,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 
 import bregpath
-from bregpath import Result
+from bregpath import Result, _kernels
 from bregpath.flow.reading import Chunk, CubicOfDual
 from bregpath.flow.screened import first_entry
 from bregpath.flow.screening import LazyDual, Points
+from bregpath.flow.working_set import WorkingSet
 from bregpath.losses import as_loss
 from bregpath.penalties import build_penalty
 from bregpath.problem import Problem
@@ -152,6 +153,19 @@ def test_screened_on_sparse_x(loss: str, monkeypatch: pytest.MonkeyPatch) -> Non
     X, y = make_data(loss, n=80, p=60)
     X = sp.csc_array(np.where(np.abs(X) > 1.0, X, 0.0))
     assert_screened_equals_whole(monkeypatch, X, y, loss=loss, t_ratio=8.0)
+
+
+@pytest.mark.parametrize("flow", ["glbi", "giss"])
+def test_screened_on_few_of_many_sparse_columns(flow: str, monkeypatch: pytest.MonkeyPatch, rng) -> None:
+    """Columns begin with their Gram matrix, and go on without it once they are many."""
+    n, p = 400, 500
+    X = sp.random(n, p, 0.02, format="csc", random_state=3, data_rvs=rng.standard_normal)
+    y = X[:, :60] @ rng.normal(size=60) + 0.1 * rng.normal(size=n)
+    kinds = set()
+    real = WorkingSet.grow
+    monkeypatch.setattr(WorkingSet, "grow", lambda self, new: (real(self, new), kinds.add(type(self.block).__name__)))
+    assert_screened_equals_whole(monkeypatch, X, y, t_ratio=15.0, flow=flow, sample_weight=rng.uniform(0.5, 2.0, n))
+    assert kinds == ({"SparseGram", "SparseBlock"} if _kernels.has_compiled() else {"SparseBlock"})
 
 
 @pytest.mark.parametrize("seed", range(20))

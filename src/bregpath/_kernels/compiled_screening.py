@@ -66,8 +66,8 @@ def may_cross(
         return screening.may_cross(penalty, z, along, slack, bounds, owner, columns)
     near = np.empty(len(z), dtype=bool)
     limits = {"lower": penalty.lower, "upper": penalty.upper} if penalty.has_limits else {}
-    arrays = _contiguous({"z": z, "along": along, "slack": slack, "bounds": bounds, "weights": penalty.weights, **limits})
-    _core.may_cross({**arrays, "owner": owner, "columns": columns, "near": near}, screening.MARGIN)
+    arrays = {"z": z, "along": along, "slack": slack, "bounds": bounds, "weights": penalty.weights, **limits}
+    _core.may_cross({**_contiguous(arrays), "owner": owner, "columns": columns, "near": near}, screening.MARGIN)
     return near
 
 

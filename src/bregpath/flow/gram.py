@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from bregpath._kernels import has_compiled
 from bregpath._known_to_core import Kernel, only_for_its_class
 from bregpath._typing import Array, IntArray
 from bregpath.problem import Problem
@@ -187,7 +188,8 @@ class SparseGram(GramBlock):
     def pays(problem: Problem, block: AbstractBlock) -> bool:
         """Whether a product with the matrix is cheaper than what is done with every row at a gradient."""
         n, m = block.shape
-        if not (type(block) is SparseBlock and _is_squared(problem) and m * m <= SPARSE_SHARE * n):
+        is_few = m * m <= SPARSE_SHARE * n and has_compiled()  # NumPy has no kernels for it
+        if not (type(block) is SparseBlock and is_few and _is_squared(problem)):
             return False
         # What is zero in half of the rows varies by more than its mean: no difference of moments is rounding.
         return bool(np.max(np.diff(block.X.indptr), initial=0) * problem.w.max() <= 0.5)

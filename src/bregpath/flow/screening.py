@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from math import sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -158,7 +158,7 @@ class LazyDual(Dual):
         self.slack = problem.penalty.slack(problem.scan)[:, None]
         w = np.repeat(problem.w, residual.shape[1])
         self.weights = np.divide(1.0, w, out=np.zeros_like(w), where=w > 0)  # of inner products of R and residuals
-        self.columns = _kernels.columns_of(problem.store)
+        self.columns, self.kernels = _kernels.columns_of(problem.store), _kernels.bounds()
         self.reads_sparse = self.columns is not None and self.columns.are_sparse
         self.products = 2 * len(slope)
         self._start_over(R, residual, z, slope)
@@ -177,7 +177,7 @@ class LazyDual(Dual):
 
     def _candidates(self, steps: Steps, points: Points, inside: IntArray) -> tuple[IntArray, AbstractBlock | None]:
         """Outside columns that bounds do not exclude, neither from what was known nor from the end of the block."""
-        view = _View(_flat(steps.R), _flat(steps.residual), points, self.weights)
+        view = _View(_flat(steps.R), _flat(steps.residual), points, self.weights, self.kernels.lengths)
         columns = self._not_excluded(view, inside)
         if not len(columns):
             return columns, None
@@ -195,7 +195,7 @@ class LazyDual(Dual):
     def _may_cross(
         self, z: Array, along: Array, bounds: list[Bounds], owner: IntArray, columns: IntArray | None = None
     ) -> BoolArray:
-        may_cross, penalty = _kernels.bounds().may_cross, self.problem.penalty
+        penalty, may_cross = self.problem.penalty, self.kernels.may_cross
         return may_cross(penalty, z, along, self.slack, np.array(bounds), owner, columns)  # type: ignore[no-any-return]
 
     def _compute(self, columns: IntArray, R: Array, residual: Array) -> tuple[AbstractBlock | None, Array, Array]:
@@ -260,8 +260,8 @@ class _View:
     nowhere farther than ``rest`` besides.
     """
 
-    def __init__(self, R: Array, residual: Array, points: Points, weights: Array) -> None:
-        self.end, self.last, self.weights = R[-1], residual[-1], weights
+    def __init__(self, R: Array, residual: Array, points: Points, weights: Array, lengths: Any) -> None:
+        self.end, self.last, self.weights, self.lengths = R[-1], residual[-1], weights, lengths
         (k, ahead), (dd, dr, rr, de, re) = points, self._lengths(R, residual)
         self.length = sqrt(rr[-1]) or 1.0
         squares = dd[k] + 2 * ahead * dr[k] + ahead**2 * rr[k]
@@ -270,7 +270,7 @@ class _View:
         self.low, self.high, self.rest = float(along.min()), float(along.max()), sqrt(max(float(rest.max()), 0.0))
 
     def _lengths(self, R: Array, residual: Array) -> Array:
-        return _kernels.bounds().lengths(R, residual, self.end, self.last, self.weights)  # type: ignore[no-any-return]
+        return self.lengths(R, residual, self.end, self.last, self.weights)  # type: ignore[no-any-return]
 
     def from_end(self) -> Bounds:
         """Least and largest way along the direction, and the largest length of what is left besides."""
