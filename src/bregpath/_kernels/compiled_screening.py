@@ -34,6 +34,7 @@ class Columns:
         if not self.are_sparse and b * q > FEW_VECTORS:
             return self._store.products(vectors, columns)
         by_outputs = np.ascontiguousarray(np.moveaxis(vectors, 2, 1), dtype=np.float64).reshape(b * q, n)
+        columns = None if columns is None else np.ascontiguousarray(columns, dtype=np.int64)
         out = np.empty((b * q, self._n_columns if columns is None else len(columns)))
         self._core.products({"vectors": by_outputs, "columns": columns, "out": out})
         return np.moveaxis(out.reshape(b, q, -1), 1, 2)

@@ -152,6 +152,10 @@ class LazyDual(Dual):
     the few columns that are still undecided are computed at all of them. A column is read once for all of this.
     """
 
+    z: Array  # (p, c) of every column at its reference, and
+    along: Array  # (p, c) minus its product with the direction there
+    owner: IntArray  # (p,) the number of the reference
+
     def __init__(self, problem: Problem, R: Array, residual: Array, z: Array, slope: Array) -> None:
         """Begin at a point of a path where the dual variable of all columns and its slope are known."""
         super().__init__(problem)
@@ -217,7 +221,7 @@ class LazyDual(Dual):
         """One reference for all columns."""
         self.references: list[Reference] = []
         self.z, self.along = z, slope / self._refer(R, residual)
-        self.owner = np.zeros(len(z), dtype=np.int64)  # of each column its reference
+        self.owner = np.zeros(len(z), dtype=np.int64)
 
     def _refer(self, R: Array, residual: Array) -> float:
         """Add a reference: R and the unit vector u. Returns the length of the residual."""
