@@ -15,6 +15,7 @@ void bind_stepper(nb::module_& m, const bregpath::Kernels* kernels);  // stepper
 void bind_inverse_scale_space(nb::module_& m, const bregpath::Kernels* kernels);  // inverse_scale_space.cpp
 void bind_exponential(nb::module_& m, const bregpath::Kernels* kernels);          // exponential.cpp
 void bind_reading(nb::module_& m);                                    // reading.cpp
+void bind_screening(nb::module_& m, const bregpath::Kernels* kernels);            // screening.cpp
 
 namespace {
 
@@ -67,4 +68,5 @@ NB_MODULE(_core, m) {
     bind_inverse_scale_space(m, kernels);
     bind_exponential(m, kernels);
     bind_reading(m);
+    bind_screening(m, kernels);
 }

@@ -37,33 +37,12 @@ class GramRows final : public Rows {
         stored_.push_back({R, residual, past_, std::move(beta), integral_});
     }
 
-    // alpha + X beta, now and its integral, of all stored knots at once: rows of X stay in the cache from one to the next.
     void flush() override {
         if (stored_.empty()) return;
-        Index columns;
-        for (Size j = 0; j < m_; ++j) {
-            const auto takes_part = [j](const Stored& s) { return s.integral[j] != 0 || s.beta[j] != 0; };
-            if (std::any_of(stored_.begin(), stored_.end(), takes_part)) columns.push_back(j);
-        }
-        const size_t outputs = 2 * stored_.size();
-        std::vector<double> coefficients, alpha, eta(outputs * n);
-        for (const Stored& s : stored_)
-            for (const std::vector<double>* of : {&s.beta, &s.integral}) {
-                for (const Size j : columns) coefficients.push_back((*of)[j]);
-                alpha.push_back((*of)[m_]);
-            }
-        Data plain{};
-        plain.q = Size(outputs);
-        k_->predict(choice_.of(x_, columns), plain, alpha.data(), coefficients.data(), eta.data());
-        const double* now = eta.data();
-        for (const Stored& s : stored_) {
-            const double* integral = now + n;
-            for (Size i = 0; i < n; ++i) {
-                s.residual[i] = data_.w[i] * (now[i] - y_[i]);
-                s.R[i] = R_[i] + data_.w[i] * (integral[i] - y_[i] * s.past);
-            }
-            now = integral + n;
-        }
+        if (x_.is_dense)
+            write_together();
+        else
+            for (const Stored& s : stored_) write_sparse(s);
         stored_.clear();
     }
 
@@ -121,6 +100,64 @@ class GramRows final : public Rows {
     }
 
    private:
+    // A knot whose rows are still to be written: coefficients, and their integrals since R was loaded, with alpha.
+    struct Stored {
+        double *R, *residual;
+        double past;
+        std::vector<double> beta, integral;
+    };
+
+    // alpha + X beta, now and its integral, of all stored knots at once: rows of X stay in the cache from one to the next.
+    void write_together() {
+        Index columns;
+        for (Size j = 0; j < m_; ++j) {
+            const auto takes_part = [j](const Stored& s) { return s.integral[j] != 0 || s.beta[j] != 0; };
+            if (std::any_of(stored_.begin(), stored_.end(), takes_part)) columns.push_back(j);
+        }
+        const size_t outputs = 2 * stored_.size();
+        std::vector<double> coefficients, alpha, eta(outputs * n);
+        for (const Stored& s : stored_)
+            for (const std::vector<double>* of : {&s.beta, &s.integral}) {
+                for (const Size j : columns) coefficients.push_back((*of)[j]);
+                alpha.push_back((*of)[m_]);
+            }
+        Data plain{};
+        plain.q = Size(outputs);
+        k_->predict(choice_.of(x_, columns), plain, alpha.data(), coefficients.data(), eta.data());
+        const double* now = eta.data();
+        for (const Stored& s : stored_) {
+            const double* integral = now + n;
+            for (Size i = 0; i < n; ++i) {
+                s.residual[i] = data_.w[i] * (now[i] - y_[i]);
+                s.R[i] = R_[i] + data_.w[i] * (integral[i] - y_[i] * s.past);
+            }
+            now = integral + n;
+        }
+    }
+
+    // The same of one knot: a pass over the rows, and few entries.
+    void write_sparse(const Stored& s) {
+        double now = s.beta[m_], integral = s.integral[m_];
+        for (Size j = 0; j < m_; ++j) {
+            const double shift = x_.at[j].center / x_.at[j].scale;
+            now -= s.beta[j] * shift, integral -= s.integral[j] * shift;
+        }
+        for (Size i = 0; i < n; ++i) {
+            s.residual[i] = data_.w[i] * (now - y_[i]);
+            s.R[i] = R_[i] + data_.w[i] * (integral - y_[i] * s.past);
+        }
+        for (Size j = 0; j < m_; ++j) {
+            const Column& x = x_.at[j];
+            const double b = s.beta[j] / x.scale, past = s.integral[j] / x.scale;
+            if (b == 0 && past == 0) continue;
+            for (Size e = 0; e < x.count; ++e) {
+                const Size i = x.rows[e];
+                const double entry = data_.w[i] * x.values[x.is_indicator ? 0 : e];
+                s.residual[i] += b * entry, s.R[i] += past * entry;
+            }
+        }
+    }
+
     // The loss and minus its derivatives: G b - c + u m for the columns and u for alpha, with u the mean residual.
     double evaluate(const Point& at, double* speed) {
         const size_t k = at.columns.size();
@@ -184,13 +221,6 @@ class GramRows final : public Rows {
     static void keep(const Point& at, std::vector<double>& coefficients) {
         coefficients.assign(at.beta, at.beta + at.columns.size()), coefficients.push_back(at.alpha[0]);
     }
-
-    // A knot whose rows are still to be written: coefficients, and their integrals since R was loaded, with alpha.
-    struct Stored {
-        double *R, *residual;
-        double past;
-        std::vector<double> beta, integral;
-    };
 
     Data data_;
     Columns x_;

@@ -72,6 +72,9 @@ struct Kernels {
     void (*dots)(const Columns&, const double* const* u, Size q, double* out);
     // Sums over the rows, one an output.
     void (*totals)(Size n, Size q, const double* r, double* out);
+    // With d = R - end, weighted inner products: d'd, d'r, r'r, d'last and r'last.
+    void (*lengths)(Size n, const double* R, const double* r, const double* end, const double* last, const double* w,
+                    double* out);
     // Tiles of a node with states: eta = alpha + the rows of the tables that the states choose.
     void (*predict_states)(const States&, const double* const* tables, const double* alpha, double* eta);
     // The rows of a tile, added to the rows of the tables that the states choose.

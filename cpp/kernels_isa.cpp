@@ -202,6 +202,16 @@ double sparse_dot(const Column& x, const double* r) {
     return sum_of_four(x.count, [&](Size e) { return x.values[e] * r[x.rows[e]]; });
 }
 
+// Dots of columns with two vectors at once: the columns, which may lie far from each other, are read once.
+void add_sparse_dots2(const Columns& x, const double* u, const double* v, double* a, double* b) {
+    const double sum_u = total(u, x.n), sum_v = total(v, x.n);
+    for (Size c = 0; c < x.k; ++c) {
+        const Column& column = x.at[c];
+        const double of_u = sparse_dot(column, u), of_v = sparse_dot(column, v);
+        a[c] += (of_u - column.center * sum_u) / column.scale, b[c] += (of_v - column.center * sum_v) / column.scale;
+    }
+}
+
 void add_sparse_dots(const Columns& x, const double* r, double* g) {
     const double sum = total(r, x.n);
     for (Size c = 0; c < x.k; ++c) {
@@ -290,10 +300,12 @@ void hessian(const Columns& x, const Data& d, const double* h, const double* v0,
 void dots(const Columns& x, const double* const* u, Size q, double* out) {
     clear(out, x.k * q);
     if (!x.is_dense) {
-        for (Size l = 0; l < q; ++l) add_sparse_dots(x, u[l], out + l * x.k);
+        Size l = 0;
+        for (; l + 2 <= q; l += 2) add_sparse_dots2(x, u[l], u[l + 1], out + l * x.k, out + (l + 1) * x.k);
+        if (l < q) add_sparse_dots(x, u[l], out + l * x.k);
         return;
     }
-    const Size rows = q > 2 ? 256 : kMaxRows;  // of many vectors fewer rows stay in the cache
+    const Size rows = q > 2 ? 256 : 8192;  // of many vectors fewer rows stay in the cache; long pieces of columns are foreseen
     for (Size i = 0; i < x.n; i += rows) {
         const Size m = x.n - i < rows ? x.n - i : rows;
         Size l = 0;
@@ -307,6 +319,16 @@ void dots(const Columns& x, const double* const* u, Size q, double* out) {
             add_dense_dots2(x.at, x.k, i, m, u[l] + i, u[l + 1] + i, out + l * x.k, out + (l + 1) * x.k);
         if (l < q) add_dense_dots(x.at, x.k, i, m, u[l] + i, out + l * x.k);
     }
+}
+
+void lengths(Size n, const double* R, const double* r, const double* end, const double* last, const double* w, double* out) {
+    double s0 = 0, s1 = 0, s2 = 0, s3 = 0, s4 = 0;
+#pragma omp simd reduction(+ : s0, s1, s2, s3, s4)
+    for (Size i = 0; i < n; ++i) {
+        const double d = R[i] - end[i], wd = w[i] * d, wr = w[i] * r[i];
+        s0 += wd * d, s1 += wd * r[i], s2 += wr * r[i], s3 += wd * last[i], s4 += wr * last[i];
+    }
+    out[0] = s0, out[1] = s1, out[2] = s2, out[3] = s3, out[4] = s4;
 }
 
 void combine(Size size, const double* c, const double* const* a, double* out) {
@@ -329,6 +351,7 @@ extern "C" const bregpath::Kernels* BREGPATH_NAME(bregpath_kernels)() {
         .hessian = hessian,
         .dots = dots,
         .totals = totals,
+        .lengths = lengths,
         .predict_states = predict_states,
         .add_states = add_states,
         .loss_states = loss_states,

@@ -27,7 +27,8 @@ const std::map<std::string, Loss> kLosses = {
 const std::set<std::string> kPrecisionLosses = {"gaussian-likelihood", "gaussian-composite"};
 
 bool knows(const std::string& loss, const std::string& penalty, const std::string& block) {
-    static const std::set<std::string> penalties = {"l1", "group"}, blocks = {"dense", "csc", "pairwise", "states", "gram"};
+    static const std::set<std::string> penalties = {"l1", "group"}, blocks = {"dense", "csc", "pairwise", "states", "gram",
+                                                                                      "sparse-gram"};
     const bool is_known = block == "precision" ? kPrecisionLosses.count(loss) : kLosses.count(loss) && blocks.count(block);
     return is_known && penalties.count(penalty);
 }
@@ -318,7 +319,7 @@ class PyStepper {
             data.offset = offset_.data();
         }
         require(x.k == m_ || (x.k == 0 && block.name == "gram"), "the block has a wrong number of columns");
-        if (block.name == "gram") return read_gram_rows(block.numbers, data, x, m_, alpha_rate);
+        if (block.name == "gram" || block.name == "sparse-gram") return read_gram_rows(block.numbers, data, x, m_, alpha_rate);
         return regression_rows(kernels, data, x, alpha_rate, user_loss(loss));
     }
 

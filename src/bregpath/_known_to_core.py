@@ -16,7 +16,7 @@ class Kernel(NamedTuple):
     numbers: dict[str, Any]
 
 
-def only_for_its_class(kernel: Callable[[Any], Kernel]) -> Callable[[Any], Kernel | None]:
+def only_for_its_class(kernel: Callable[[Any], Kernel | None]) -> Callable[[Any], Kernel | None]:
     """A method `kernel` that holds for the class it is defined in: a subclass may have changed the formulas.
 
     Examples

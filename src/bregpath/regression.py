@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bregpath import _frames, _validation
+from bregpath import _frames, _kernels, _validation
 from bregpath._typing import Array, IntArray
 from bregpath.flow.moments import Moments
 from bregpath.losses import AbstractLoss, as_loss
@@ -205,7 +205,7 @@ def _standardize(
     base: AbstractStore, w: Array, penalty: AbstractPenalty, fit_intercept: bool, standardize: bool | str
 ) -> tuple[AbstractStore, Scan, AbstractPenalty, Units]:
     """Centre and scale columns implicitly, and exclude those that are constant."""
-    scan = base.scan(w)
+    scan = (_kernels.columns_of(base) or base).scan(w)
     mean, deviation = scan.mean, scan.deviation
     _validation.check_finite_columns(np.isfinite(mean))
     fit_intercept = fit_intercept and base.has_intercepts

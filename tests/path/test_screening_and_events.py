@@ -11,9 +11,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 
 import bregpath
-from bregpath import Result
+from bregpath import Result, _kernels
 from bregpath.flow.reading import Chunk, CubicOfDual
-from bregpath.flow.screening import LazyDual
+from bregpath.flow.screening import LazyDual, Points
+from bregpath.flow.working_set import WorkingSet
 from bregpath.losses import as_loss
 from bregpath.penalties import build_penalty
 from bregpath.problem import Problem, first_entry
@@ -153,6 +154,19 @@ def test_screened_on_sparse_x(loss: str, monkeypatch: pytest.MonkeyPatch) -> Non
     assert_screened_equals_whole(monkeypatch, X, y, loss=loss, t_ratio=8.0)
 
 
+@pytest.mark.parametrize("flow", ["glbi", "giss"])
+def test_screened_on_few_of_many_sparse_columns(flow: str, monkeypatch: pytest.MonkeyPatch, rng) -> None:
+    """Columns begin with their Gram matrix, and go on without it once they are many."""
+    n, p = 400, 500
+    X = sp.random(n, p, 0.02, format="csc", random_state=3, data_rvs=rng.standard_normal)
+    y = X[:, :60] @ rng.normal(size=60) + 0.1 * rng.normal(size=n)
+    kinds = set()
+    real = WorkingSet.grow
+    monkeypatch.setattr(WorkingSet, "grow", lambda self, new: (real(self, new), kinds.add(type(self.block).__name__)))
+    assert_screened_equals_whole(monkeypatch, X, y, t_ratio=15.0, flow=flow, sample_weight=rng.uniform(0.5, 2.0, n))
+    assert kinds == ({"SparseGram", "SparseBlock"} if _kernels.has_compiled() else {"SparseBlock"})
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_undecided_columns_hold_all_crossings(penalty: str, seed: int) -> None:
     """Whatever way R goes from its reference, forwards or backwards: no column beyond its threshold is missed."""
@@ -169,9 +183,10 @@ def test_undecided_columns_hold_all_crossings(penalty: str, seed: int) -> None:
     away = np.array([-6.0, *rng.uniform(-6, 2, K - 1)]) * t  # the first point lies beyond some thresholds
     noise = 0.02 * np.abs(residual).max() * rng.normal(size=(2, K, n, 1))
     steps = SimpleNamespace(R=(t + away)[:, None, None] * residual + t * noise[0], residual=residual + noise[1])
-    points = np.hstack([np.eye(K), np.zeros((K, K))])
+    points = Points(np.arange(K), rng.uniform(0, 0.1 * t, K))
     near, block, products, distances = dual.undecided(steps, points, np.zeros(0, dtype=int))  # type: ignore[arg-type]
-    exact = mirror.entry(-np.einsum("ij,kic->kjc", X, steps.R))[:, :, 0]
+    R = steps.R + points.ahead[:, None, None] * steps.residual
+    exact = mirror.entry(-np.einsum("ij,kic->kjc", X, R))[:, :, 0]
     crossing = (exact < 0).any(axis=0)
     assert crossing.any() and not crossing.all()
     assert crossing[near].sum() == crossing.sum()

@@ -8,10 +8,11 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 
-from bregpath._kernels import exponential, exponential_record, inverse_scale_space, reference
+from bregpath._kernels import exponential, exponential_record, inverse_scale_space, reference, screening
 from bregpath._kernels.exponential import takes_moments
 from bregpath._kernels.inverse_scale_space import Position
 from bregpath._kernels.inverse_scale_space import begin as begin_events
@@ -29,6 +30,7 @@ from bregpath._kernels.records import (
 from bregpath._kernels.reference import NOISE, begin
 from bregpath._typing import Array
 from bregpath.penalties import AbstractPenalty
+from bregpath.stores import AbstractStore
 
 __all__ = [
     "NOISE",
@@ -44,6 +46,8 @@ __all__ = [
     "advance",
     "begin",
     "begin_events",
+    "bounds",
+    "columns_of",
     "cubic",
     "has_compiled",
     "implementation",
@@ -127,6 +131,24 @@ def read_cubics(
     if not compiled_reading.supports(penalty):
         return None
     return compiled_reading.read_cubics(knots, penalty, kappa, times, visible)
+
+
+def bounds() -> Any:
+    """The functions `lengths` and `may_cross` of the fastest kernels; see `screening`."""
+    if _compiled is None:
+        return screening
+    from bregpath._kernels import compiled_screening
+
+    return compiled_screening
+
+
+def columns_of(store: AbstractStore) -> Any:
+    """The columns of a store, for `products` and `scan`; None where the compiled core does not know it."""
+    if _compiled is None or store.kernel() is None:
+        return None
+    from bregpath._kernels import compiled_screening
+
+    return compiled_screening.Columns(store)
 
 
 def implementation() -> str:

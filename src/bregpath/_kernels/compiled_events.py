@@ -22,7 +22,7 @@ CONSTANTS = {name: getattr(restricted, name) for name in ("TOL", "NOISE", "SINGU
 def supports(system: System) -> bool:
     """Whether the compiled core knows penalty and block."""
     penalty, block = system.penalty.kernel(), system.block.kernel()
-    return penalty is not None and penalty.name == "l1" and block is not None and block.name == "gram"
+    return penalty is not None and penalty.name == "l1" and block is not None and block.name in ("gram", "sparse-gram")
 
 
 def advance(
@@ -70,11 +70,10 @@ def advance(
 def _rows(system: System, knot: Knot, t: Array, alpha: Array, beta: Array) -> tuple[Array, Array]:
     """R and residual at every knot; where the matrix stands for all columns nobody asks, and they stay as they were."""
     kernel, problem = system.block.kernel(), system.problem
-    X = kernel.numbers.get("dense") if kernel else None
-    if X is None:
+    if kernel is None or not {"dense", "values"} & set(kernel.numbers):
         return knot.R[None], knot.residual[None]
     used = np.flatnonzero(beta[1:].any(axis=(0, 2)))
-    eta = alpha[1:, 0] + X[:, used] @ beta[1:, used, 0].T
+    eta = alpha[1:, 0] + system.block.columns(used).matvec(beta[1:, used, 0].T)
     residual = (problem.w[:, None] * (eta - (problem.y - problem.offset[:, 0])[:, None])).T[..., None]
     R = knot.R + np.cumsum(np.diff(t)[:, None, None] * residual, axis=0)
     return np.concatenate([knot.R[None], R]), np.concatenate([knot.residual[None], residual])

@@ -10,15 +10,17 @@ from typing import Any
 
 import numpy as np
 
+from bregpath._kernels import has_compiled
 from bregpath._known_to_core import Kernel, only_for_its_class
 from bregpath._typing import Array, IntArray
 from bregpath.problem import Problem
-from bregpath.stores import AbstractBlock, AbstractStore, DenseBlock
+from bregpath.stores import AbstractBlock, AbstractStore, DenseBlock, SparseBlock
 from bregpath.stores.dense import row_runs
 
-__all__ = ["GramBlock", "GramOnDemand", "centred_columns"]
+__all__ = ["GramBlock", "GramOnDemand", "SparseGram", "centred_columns", "with_moments"]
 
 MAX_WHOLE = 4000  # columns of a matrix that stands for all of them
+SPARSE_SHARE = 4  # of the rows, up to which the square of a number of sparse columns is few
 MADE_TOGETHER = 16  # rows of a matrix that are made at once, or a multiple of it ...
 MADE_SHARE = 0.25  # ... that is at least this share of those that are there
 LARGE_MEAN = 10.0  # square of a mean over the variance, beyond which a difference of moments is too coarse
@@ -131,12 +133,11 @@ class GramBlock(AbstractBlock):
     def append(self, more: AbstractBlock) -> AbstractBlock:
         """The block with more columns; without the matrix where it no longer pays."""
         assert self.rows is not None
-        rows = self.rows.append(_as_dense(more))
+        rows = self.rows.append(self._as_rows(more))
         if not self.pays(self.problem, rows):
             return rows
-        X, w, old, new = rows.X, self.problem.w, self.shape[1], rows.shape[1]
-        mean = w @ X[:, old:]
-        added = X[:, old:] - mean
+        old, new = self.shape[1], rows.shape[1]
+        mean, products, target = self._moments_of(rows, old)
         grown = copy(self)
         grown.rows, grown.shape = rows, rows.shape
         # Matrices that share the room share the count of its used rows: only the largest may write behind its end.
@@ -144,14 +145,23 @@ class GramBlock(AbstractBlock):
             grown._room = np.empty((2 * new, 2 * new))
             grown._room[:old, :old] = self._room[:old, :old]
             grown._used = [new]
-        # The weighted sum of `added` is zero, so the other factor need not be centred.
-        products = X.T @ (added * w[:, None])
         grown._room[:new, old:new] = products
         grown._room[old:new, :old] = products[:old].T
         grown._used[0] = new
         grown.mean = np.concatenate([self.mean, mean])
-        grown.target = np.concatenate([self.target, (w * self.y) @ added])
+        grown.target = np.concatenate([self.target, target])
         return grown
+
+    def _as_rows(self, block: AbstractBlock) -> Any:
+        return _as_dense(block)
+
+    def _moments_of(self, rows: Any, first: int) -> tuple[Array, Array, Array]:
+        """Means of the columns from a first one on, their products with all columns, and with y."""
+        X, w = rows.X, self.problem.w
+        mean = w @ X[:, first:]
+        added = X[:, first:] - mean
+        # The weighted sum of `added` is zero, so the other factor need not be centred.
+        return mean, X.T @ (added * w[:, None]), (w * self.y) @ added
 
     @only_for_its_class
     def kernel(self) -> Kernel:
@@ -167,6 +177,44 @@ class GramBlock(AbstractBlock):
             "y_mean": self.y_mean,
             "y_square": self.y_square,
         }
+
+
+class SparseGram(GramBlock):
+    """The same of few sparse columns of many rows, which stay sparse."""
+
+    def __init__(self, problem: Problem, block: SparseBlock) -> None:
+        self.problem, self.rows, self.shape = problem, block, block.shape  # type: ignore[assignment]
+        self._center_response()
+        self._used = [self.shape[1]]
+        self.mean, self._room, self.target = self._moments_of(block, 0)
+
+    @staticmethod
+    def pays(problem: Problem, block: AbstractBlock) -> bool:
+        """Whether a product with the matrix is cheaper than what is done with every row at a gradient."""
+        n, m = block.shape
+        is_few = m * m <= SPARSE_SHARE * n and has_compiled()  # NumPy has no kernels for it
+        if not (type(block) is SparseBlock and is_few and _is_squared(problem)):
+            return False
+        # What is zero in half of the rows varies by more than its mean: no difference of moments is rounding.
+        return bool(np.max(np.diff(block.X.indptr), initial=0) * problem.w.max() <= 0.5)
+
+    def _as_rows(self, block: AbstractBlock) -> Any:
+        return block
+
+    def _moments_of(self, rows: Any, first: int) -> tuple[Array, Array, Array]:
+        X, w, scale = rows.X, self.problem.w, rows.scale
+        mean, weighted = X.T @ w, X[:, first:].copy()
+        weighted.data = weighted.data * w[weighted.indices]
+        products = (X.T @ weighted).toarray() - np.outer(mean, mean[first:])
+        products /= scale[:, None] * scale[first:]
+        target = (weighted.T @ self.y - mean[first:] * (w @ self.y)) / scale[first:]
+        return (mean - rows.center)[first:] / scale[first:], products, target
+
+    @only_for_its_class
+    def kernel(self) -> Kernel:
+        kernel = self.rows.kernel()  # type: ignore[union-attr]
+        assert kernel is not None
+        return Kernel("sparse-gram", {**self._numbers(), **kernel.numbers})
 
 
 class GramOnDemand(GramBlock):
@@ -235,6 +283,15 @@ def centred_columns(store: AbstractStore, columns: IntArray, mean: Array, w: Arr
     X = _as_dense(store.fetch(columns)).X - mean[columns]
     X -= w @ X / w.sum()
     return X
+
+
+def with_moments(problem: Problem, block: AbstractBlock) -> AbstractBlock:
+    """A block with the Gram matrix of its columns, where that pays."""
+    if GramBlock.pays(problem, block):
+        return GramBlock(problem, block)
+    if SparseGram.pays(problem, block):
+        return SparseGram(problem, block)  # type: ignore[arg-type]
+    return block
 
 
 def _as_dense(block: AbstractBlock) -> DenseBlock:

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from math import sqrt
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from bregpath import _kernels
 from bregpath._kernels import Steps
 from bregpath._typing import Array, BoolArray, IntArray
-from bregpath.penalties import AbstractPenalty
 from bregpath.problem import Problem
 from bregpath.stores import AbstractBlock
 
 __all__ = ["Certificate", "Dual", "FullDual", "LazyDual", "begin_dual"]
 
-MARGIN = 1e-9  # closer than this to a threshold a bound decides nothing
-ROUNDING = 1e-13  # of squared lengths that are computed from inner products
-MAX_REFERENCES = 12
+ROUNDING = 1e-13  # of squared lengths that are differences of others
+MAX_REFERENCES = 24
 MAX_SHARE = 0.7  # of all columns that are undecided, beyond which all are computed
 MIN_ADDED = 16  # columns that may be added to a small working set at once
 # Columns that are fetched to be looked at: this share of all, or so many bytes. Of more, only products are asked for.
 FETCH_SHARE, FETCH_BYTES = 0.02, 4 * 2**20
 NONE = np.zeros(0, dtype=int)
+Bounds = tuple[float, float, float]  # see `_View.from_end`
 
 
 class Certificate(NamedTuple):
@@ -39,29 +40,32 @@ class Certificate(NamedTuple):
     slope: Array = NONE
 
 
+class Points(NamedTuple):
+    """Where a block of steps is looked at: ``R + ahead * residual`` of some of its knots."""
+
+    knot: IntArray
+    ahead: Array
+
+    def of(self, products: Array) -> Array:
+        """The dual variable there, from those of all R and then of all residuals: (points, ...)."""
+        slopes = products[len(products) // 2 + self.knot]
+        return products[self.knot] + self.ahead.reshape(-1, *[1] * (products.ndim - 1)) * slopes
+
+
 class Undecided(NamedTuple):
     """Columns that may cross their thresholds, and how far each is from it."""
 
     columns: IntArray
-    block: AbstractBlock | None  # None where they are many
-    products: Array  # (b, k, c) minus their products with the basis of the points
+    block: AbstractBlock | None  # None where they are many, or were read where they lie
+    products: Array  # (2 knots, k, c) minus their products with all R and then all residuals
     distance: Array  # (points, k)
 
 
 class Reference(NamedTuple):
-    """A point of the path from which bounds are seen: R, and a unit vector u, as rows with their inner products."""
+    """A point of the path from which bounds are seen: R, and a unit vector u."""
 
-    rows: Array
-    products: Array
-
-
-class Recent(NamedTuple):
-    """Columns with a reference of their own, later than that of all others."""
-
-    columns: IntArray
-    z: Array
-    along: Array
-    owner: IntArray  # number of the reference
+    R: Array
+    u: Array
 
 
 class Dual(ABC):
@@ -83,12 +87,9 @@ class Dual(ABC):
         the few columns for which the bounds cannot decide.
         """
         count = len(steps)
-        # Two points a step, and one to look ahead, as combinations of R_0 .. R_d and residuals r_0 .. r_d.
-        points = np.zeros((2 * count + 1, 2 * (count + 1)))
-        k = np.arange(count)
-        points[2 * k, k], points[2 * k, count + 1 + k] = 1.0, steps.reach[1:]
-        points[2 * k + 1, k + 1] = 1.0
-        points[-1, count], points[-1, -1] = 1.0, 1.5 * (steps.t[-1] - steps.t[0])
+        # Two points a step, and one to look ahead.
+        points = Points(np.arange(1, 2 * count + 2) // 2, np.zeros(2 * count + 1))
+        points.ahead[:-1:2], points.ahead[-1] = steps.reach[1:], 1.5 * (steps.t[-1] - steps.t[0])
         near = self.undecided(steps, points, inside)
         broken = np.flatnonzero((near.distance[:-1] < 0).any(axis=1)) // 2
         certain = steps.cut(int(broken[0])) if len(broken) else count
@@ -113,24 +114,20 @@ class Dual(ABC):
         return np.flatnonzero(self.problem.penalty.take(near.columns).close(chosen))
 
     @abstractmethod
-    def undecided(self, steps: Steps, points: Array, inside: IntArray) -> Undecided:
-        """Outside columns among which all crossings are, and how far each is from its threshold at each point.
-
-        The basis of the points are the R and then the residuals of the knots of a block; each row of ``points`` holds
-        the coefficients of a point in it.
-        """
+    def undecided(self, steps: Steps, points: Points, inside: IntArray) -> Undecided:
+        """Outside columns among which all crossings are, and how far each is from its threshold at each point."""
 
 
 class FullDual(Dual):
     """All columns at all points: one pass a block of steps, and no column is read that will not work."""
 
-    def undecided(self, steps: Steps, points: Array, inside: IntArray) -> Undecided:
+    def undecided(self, steps: Steps, points: Points, inside: IntArray) -> Undecided:
         penalty = self.problem.penalty
         products = -self.problem.store.products(np.concatenate([steps.R, steps.residual]))
         self.products += products.shape[0] * products.shape[1]
         self.refreshes += 1
         # One point after the other: at all of them at once they would take as much memory as the products.
-        dual = (np.tensordot(point, products, axes=1) for point in points)
+        dual = (products[k] + ahead * products[len(steps.R) + k] for k, ahead in zip(*points, strict=True))
         distance = np.stack([np.min(penalty.entry(z), axis=1) for z in dual])
         near = penalty.close(np.any(distance < 0, axis=0))
         near[inside] = False
@@ -155,104 +152,95 @@ class LazyDual(Dual):
     the few columns that are still undecided are computed at all of them. A column is read once for all of this.
     """
 
+    z: Array  # (p, c) of every column at its reference, and
+    along: Array  # (p, c) minus its product with the direction there
+    owner: IntArray  # (p,) the number of the reference
+
     def __init__(self, problem: Problem, R: Array, residual: Array, z: Array, slope: Array) -> None:
         """Begin at a point of a path where the dual variable of all columns and its slope are known."""
         super().__init__(problem)
         self.slack = problem.penalty.slack(problem.scan)[:, None]
-        root = np.sqrt(problem.w)[:, None]
-        self.row_scale = np.divide(1.0, root, out=np.zeros_like(root), where=root > 0)
-        self.is_even = bool(root.min() == root.max())  # then rows need not be scaled, but their inner products
+        w = np.repeat(problem.w, residual.shape[1])
+        self.weights = np.divide(1.0, w, out=np.zeros_like(w), where=w > 0)  # of inner products of R and residuals
+        self.columns, self.kernels = _kernels.columns_of(problem.store), _kernels.bounds()
+        self.reads_sparse = self.columns is not None and self.columns.are_sparse
         self.products = 2 * len(slope)
-        self.recent: Recent
         self._start_over(R, residual, z, slope)
 
-    def undecided(self, steps: Steps, points: Array, inside: IntArray) -> Undecided:
+    def undecided(self, steps: Steps, points: Points, inside: IntArray) -> Undecided:
         columns, block = self._candidates(steps, points, inside)
         if not len(columns):
-            return Undecided(columns, None, np.zeros((points.shape[1], 0, 1)), np.zeros((len(points), 0)))
+            return Undecided(columns, None, np.zeros((2 * len(steps.R), 0, 1)), np.zeros((len(points.knot), 0)))
         block = self._fetch(columns) if block is None else block
-        products = -self._products(block, columns, np.concatenate([steps.R, steps.residual]))
-        z = np.einsum("bjc,kb->kjc", products, points)
-        return Undecided(columns, block, products, np.min(self.problem.penalty.take(columns).entry(z), axis=2))
+        rows = [steps.R, steps.residual]
+        if not self.reads_sparse:  # all at once, so that columns are read once; else rows are larger than columns
+            rows = [np.concatenate(rows)]
+        products = -np.concatenate([self._products(block, columns, some) for some in rows])
+        distance = self.problem.penalty.take(columns).entry(points.of(products))
+        return Undecided(columns, block, products, np.min(distance, axis=2))
 
-    def _candidates(self, steps: Steps, points: Array, inside: IntArray) -> tuple[IntArray, AbstractBlock | None]:
+    def _candidates(self, steps: Steps, points: Points, inside: IntArray) -> tuple[IntArray, AbstractBlock | None]:
         """Outside columns that bounds do not exclude, neither from what was known nor from the end of the block."""
-        view = _View((self._flat(steps.R), self._flat(steps.residual)), points, self._unit)
+        view = _View(_flat(steps.R), _flat(steps.residual), points, self.weights, self.kernels.lengths)
         columns = self._not_excluded(view, inside)
         if not len(columns):
             return columns, None
         block, z, along = self._compute(columns, steps.R[-1], steps.residual[-1])
-        penalty = self.problem.penalty.take(columns)
-        near = np.flatnonzero(_may_cross(penalty, z, along, self.slack[columns], view.from_end()))
+        near = np.flatnonzero(self._may_cross(z, along, [view.from_end()], np.zeros_like(columns), columns))
         return columns[near], None if block is None else block.columns(near)
 
     def _not_excluded(self, view: _View, inside: IntArray) -> IntArray:
         """Outside columns that the bounds do not exclude from crossing their thresholds at a point."""
-        bounds = view.from_each(self.references)
-        recent, penalty = self.recent, self.problem.penalty
-        near = _may_cross(penalty, self.z, self.along, self.slack, bounds[0])
-        near[recent.columns] = False  # they know better
-        if len(recent.columns):
-            own = bounds[recent.owner].T[..., None]
-            penalty = penalty.take(recent.columns)
-            near[recent.columns] = _may_cross(penalty, recent.z, recent.along, self.slack[recent.columns], own)
+        bounds = [view.from_reference(reference) for reference in self.references]
+        near = self._may_cross(self.z, self.along, bounds, self.owner)
         near[inside] = False
         return np.flatnonzero(near)
+
+    def _may_cross(
+        self, z: Array, along: Array, bounds: list[Bounds], owner: IntArray, columns: IntArray | None = None
+    ) -> BoolArray:
+        penalty, may_cross = self.problem.penalty, self.kernels.may_cross
+        return may_cross(penalty, z, along, self.slack, np.array(bounds), owner, columns)  # type: ignore[no-any-return]
 
     def _compute(self, columns: IntArray, R: Array, residual: Array) -> tuple[AbstractBlock | None, Array, Array]:
         """Give some columns, or all if these are many, a new reference: as a block if they are few, z and x'u."""
         last = np.stack([R, residual])
         if len(columns) > MAX_SHARE * len(self.z) or len(self.references) >= MAX_REFERENCES:
-            self._start_over(R, residual, *-self.problem.store.products(last))
-            self.products += 2 * len(self.z)
+            self._start_over(R, residual, *-self._products(None, None, last))
             self.refreshes += 1
             return None, self.z[columns], self.along[columns]
-        block = self._fetch(columns)
+        block = self._fetch(columns) if self.columns is None else None
         z, slope = -self._products(block, columns, last)
         along = slope / self._refer(R, residual)
         # New arrays, not new entries: a copy of the working set may share the old ones.
-        old = self.recent
-        kept = ~np.isin(old.columns, columns)
-        self.recent = Recent(
-            np.concatenate([old.columns[kept], columns]),
-            np.concatenate([old.z[kept], z]),
-            np.concatenate([old.along[kept], along]),
-            np.concatenate([old.owner[kept], np.full(len(columns), len(self.references) - 1)]),
-        )
+        self.z, self.along, self.owner = self.z.copy(), self.along.copy(), self.owner.copy()
+        self.z[columns], self.along[columns], self.owner[columns] = z, along, len(self.references) - 1
         return block, z, along
 
     def _start_over(self, R: Array, residual: Array, z: Array, slope: Array) -> None:
         """One reference for all columns."""
         self.references: list[Reference] = []
         self.z, self.along = z, slope / self._refer(R, residual)
-        self.recent = Recent(NONE, z[:0], z[:0], NONE)
+        self.owner = np.zeros(len(z), dtype=np.int64)
 
     def _refer(self, R: Array, residual: Array) -> float:
         """Add a reference: R and the unit vector u. Returns the length of the residual."""
-        rows = self._flat(np.stack([R, residual]))
-        products = self._unit * (rows @ rows.T)
-        length = float(np.sqrt(products[1, 1])) or 1.0
-        rows[1] /= length
-        self.references = [*self.references, Reference(rows, products / np.outer([1.0, length], [1.0, length]))]
+        length = float(np.sqrt(self.weights @ residual.ravel() ** 2)) or 1.0
+        self.references = [*self.references, Reference(R.flatten(), residual.ravel() / length)]
         return length
 
-    def _flat(self, rows: Array) -> Array:
-        """Row vectors whose inner products, times `_unit`, are those of the bounds."""
-        return (rows if self.is_even else rows * self.row_scale).reshape(len(rows), -1)
-
-    @property
-    def _unit(self) -> float:
-        return float(self.row_scale[0, 0]) ** 2 if self.is_even else 1.0
-
     def _fetch(self, columns: IntArray) -> AbstractBlock | None:
-        """Some columns, if they are few."""
+        """Some columns, if they are few, and not sparse ones that are read where they lie."""
         n, p = self.problem.store.shape
-        is_few = len(columns) <= max(FETCH_SHARE * p, FETCH_BYTES / (8 * n))
+        is_few = not self.reads_sparse and len(columns) <= max(FETCH_SHARE * p, FETCH_BYTES / (8 * n))
         return self.problem.store.fetch(columns) if is_few else None
 
-    def _products(self, block: AbstractBlock | None, columns: IntArray, rows: Array) -> Array:
-        self.products += len(rows) * len(columns)
-        return self.problem.store.products(rows, columns) if block is None else block.rmatvec_many(rows)
+    def _products(self, block: AbstractBlock | None, columns: IntArray | None, rows: Array) -> Array:
+        """Of some columns, or all of them, with vectors of all rows."""
+        self.products += len(rows) * (len(self.z) if columns is None else len(columns))
+        if block is not None:
+            return block.rmatvec_many(rows)
+        return (self.columns or self.problem.store).products(rows, columns)  # type: ignore[no-any-return]
 
 
 def begin_dual(problem: Problem, R: Array, residual: Array, known: tuple[Array, Array] | None = None) -> Dual:
@@ -265,48 +253,45 @@ def begin_dual(problem: Problem, R: Array, residual: Array, known: tuple[Array, 
     return LazyDual(problem, R, residual, z, slope)
 
 
-class _View:
-    """Points, as combinations of some vectors (R and then residuals of a block of steps), seen from references.
+def _flat(rows: Array) -> Array:
+    return rows.reshape(len(rows), -1)
 
-    Inner products count ``unit`` times what they are. They are all that is computed from the vectors, which are large.
+
+class _View:
+    """The points of a block of steps, seen from its end and from references.
+
+    Seen from the end, with u the direction of the last residual, points lie between ``low`` and ``high`` along u, and
+    nowhere farther than ``rest`` besides.
     """
 
-    def __init__(self, basis: tuple[Array, Array], points: Array, unit: float) -> None:
-        self.basis, self.points, self.unit = basis, points, unit
-        R, residuals = basis
-        mixed = R @ residuals.T
-        self.products = unit * np.block([[R @ R.T, mixed], [mixed.T, residuals @ residuals.T]])
-        self.squares = np.einsum("kb,kb->k", points @ self.products, points)
+    def __init__(self, R: Array, residual: Array, points: Points, weights: Array, lengths: Any) -> None:
+        self.end, self.last, self.weights, self.lengths = R[-1], residual[-1], weights, lengths
+        (k, ahead), (dd, dr, rr, de, re) = points, self._lengths(R, residual)
+        self.length = sqrt(rr[-1]) or 1.0
+        squares = dd[k] + 2 * ahead * dr[k] + ahead**2 * rr[k]
+        along = (de[k] + ahead * re[k]) / self.length
+        rest = squares - along**2 + ROUNDING * squares
+        self.low, self.high, self.rest = float(along.min()), float(along.max()), sqrt(max(float(rest.max()), 0.0))
 
-    def from_each(self, references: list[Reference]) -> Array:
-        """Bounds of the points (see `_bounds`) seen from each of some references."""
-        rows = np.concatenate([reference.rows for reference in references])
-        seen = self.unit * (self.points @ np.concatenate([part @ rows.T for part in self.basis]))
-        return np.stack([self._bounds(seen[:, 2 * k : 2 * k + 2], one.products) for k, one in enumerate(references)])
+    def _lengths(self, R: Array, residual: Array) -> Array:
+        return self.lengths(R, residual, self.end, self.last, self.weights)  # type: ignore[no-any-return]
 
-    def from_end(self) -> Array:
-        """Bounds seen from the last R, and along the last residual."""
-        last = np.array([len(self.basis[0]) - 1, len(self.products) - 1])
-        scale = np.array([1.0, np.sqrt(self.products[-1, -1]) or 1.0])
-        return self._bounds(
-            self.points @ self.products[:, last] / scale, self.products[np.ix_(last, last)] / np.outer(scale, scale)
-        )
+    def from_end(self) -> Bounds:
+        """Least and largest way along the direction, and the largest length of what is left besides."""
+        return self.low, self.high, self.rest
 
-    def _bounds(self, mixed: Array, own: Array) -> Array:
-        """Least and largest ``a`` of all points, and the largest length of what is left besides.
+    def from_reference(self, reference: Reference) -> Bounds:
+        """Bounds of the same, seen from R_ref and along its direction.
 
-        ``mixed`` are the inner products of all points with a reference, R_ref and u, and ``own`` those of the latter.
+        A point is ``end + c u + v``, with v orthogonal to u and no longer than `rest`: both parts of its distance to
+        R_ref, along the direction there and besides, are known but for those of v.
         """
-        along = mixed[:, 1] - own[0, 1]
-        rest = self.squares - 2 * mixed[:, 0] + own[0, 0] - along**2 + ROUNDING * (self.squares + own[0, 0])
-        return np.array([along.min(), along.max(), np.sqrt(max(rest.max(), 0.0))])
-
-
-def _may_cross(penalty: AbstractPenalty, z: Array, along: Array, slack: Array, bounds: Array) -> BoolArray:
-    """Columns, in whole groups, that bounds do not exclude from crossing their thresholds."""
-    low, high, rest = bounds
-    # The distance to a threshold is concave along the direction: over an interval its ends are the worst.
-    reach = slack * rest + MARGIN
-    near = np.any(penalty.entry(z + low * along) < reach, axis=1)
-    near |= np.any(penalty.entry(z + high * along) < reach, axis=1)
-    return penalty.close(near)
+        dd, du, _, de, ue = self._lengths(reference.R[None], reference.u[None])[:, 0].tolist()
+        along, turn = -du, ue / self.length
+        besides = dd - along**2 + ROUNDING * dd
+        mixed, sine = -de / self.length - along * turn, max(1 - turn**2, 0.0) + ROUNDING
+        ways = [along + c * turn for c in (self.low, self.high)]
+        # A convex function of c.
+        farthest = max(besides + 2 * c * mixed + c * c * sine for c in (self.low, self.high))
+        spare, rest = sqrt(sine) * self.rest, sqrt(max(farthest, 0.0)) + self.rest
+        return min(ways) - spare, max(ways) + spare, rest

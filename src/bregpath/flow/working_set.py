@@ -8,7 +8,7 @@ import numpy as np
 
 from bregpath._kernels import Steps
 from bregpath._typing import IntArray
-from bregpath.flow.gram import GramBlock
+from bregpath.flow.gram import GramBlock, with_moments
 from bregpath.flow.moments import Moments
 from bregpath.flow.screening import Certificate, Dual
 from bregpath.penalties import AbstractPenalty
@@ -41,8 +41,7 @@ class WorkingSet:
             self.block = shared.of(problem, asks_for_rows)
         else:
             self.block = shared.columns(problem) if whole else problem.store.fetch(self.columns)
-            if can_gram and GramBlock.pays(problem, self.block):
-                self.block = GramBlock(problem, self.block)
+            self.block = with_moments(problem, self.block) if can_gram else self.block
         self.penalty: AbstractPenalty = problem.penalty if self.is_whole else problem.penalty.take(self.columns)
         self.dual: Dual | None = None  # set at the start of a path that screens
 

@@ -159,6 +159,10 @@ class AbstractStore(ABC):
         """``X[rows][:, columns] @ beta``."""
         return self.fetch(columns).matvec(beta)[rows]
 
+    def kernel(self) -> Kernel | None:
+        """What the compiled core knows this very class as: then columns are read where they lie."""
+        return None
+
     def n_alpha(self, n_outputs: int) -> int:
         """Number of unpenalised parameters for a predictor with so many columns."""
         return n_outputs

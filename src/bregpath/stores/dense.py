@@ -62,6 +62,11 @@ class DenseStore(AbstractStore):
     def row_blocks(self) -> Iterator[tuple[slice, Array]]:
         return row_runs(self.X)
 
+    @only_for_its_class
+    def kernel(self) -> Kernel | None:
+        can_be_read = self.X.dtype == np.float64 and self.X.flags.f_contiguous and self.X.flags.aligned
+        return Kernel("dense", {"dense": self.X}) if can_be_read else None
+
     def _runs(self, columns: IntArray | None) -> Iterator[tuple[slice, Array]]:
         """Runs of columns as float64 arrays."""
         size = self.shape[1] if columns is None else len(columns)

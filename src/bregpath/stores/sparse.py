@@ -54,6 +54,10 @@ class SparseStore(AbstractStore):
             part = slice(start, min(start + step, n))
             yield part, by_rows[part].toarray().astype(np.float64, copy=False)
 
+    @only_for_its_class
+    def kernel(self) -> Kernel | None:
+        return Kernel("csc", _arrays(self.X)) if self.X.dtype == np.float64 else None
+
     @property
     def nbytes(self) -> float:
         return float(self.X.data.nbytes + self.X.indices.nbytes)
@@ -112,31 +116,30 @@ class SparseBlock(AbstractBlock):
 
     @only_for_its_class
     def kernel(self) -> Kernel:
-        numbers = {
-            "values": self.X.data,
-            "indices": np.ascontiguousarray(self.X.indices, dtype=np.int32),
-            "indptr": self.X.indptr.astype(np.int64),
-            "center": self.center,
-            "scale": self.scale,
-        }
-        return Kernel("csc", numbers)
+        return Kernel("csc", {**_arrays(self.X), "center": self.center, "scale": self.scale})
+
+
+def _arrays(X: Any) -> dict[str, Array]:
+    """What is stored of a matrix, as the compiled core takes it."""
+    rows = np.ascontiguousarray(X.indices, dtype=np.int32)
+    return {"values": X.data, "indices": rows, "indptr": X.indptr.astype(np.int64)}
 
 
 def _scan(X: Any, w: Array) -> Scan:
     """See `bregpath.stores.base.scan_columns`."""
     with np.errstate(over="ignore", invalid="ignore"):
-        mean = np.asarray(X.T @ w, dtype=float)
-        owner = np.repeat(np.arange(X.shape[1]), np.diff(X.indptr))
-        weights = w[X.indices]
+        def sums(values: Array, weights: Array) -> Array:
+            """Of all that is stored of each column."""
+            return np.asarray(type(X)((values, X.indices, X.indptr), shape=X.shape).T @ weights, dtype=float)
 
-        def sums(values: Array) -> Array:
-            return np.bincount(owner, weights=values, minlength=X.shape[1])
-
+        counts, ones = np.diff(X.indptr), np.ones(len(X.data))
+        mean = sums(X.data, w)
         # A column without zeros has none by rounding either, else a constant would seem to vary.
-        has_zeros = sums(weights > 0) < np.count_nonzero(w)
-        zeros = np.where(has_zeros, np.maximum(w.sum() - sums(weights), 0.0), 0.0)
+        has_zeros = (counts if w.all() else sums(ones, 1.0 * (w > 0))) < np.count_nonzero(w)
+        zeros = np.where(has_zeros, np.maximum(w.sum() - sums(ones, w), 0.0), 0.0)
         # Deviations of the stored values, plus the deviation of all the zeros: no cancellation, no dense array.
-        variance = sums(weights * (X.data - mean[owner]) ** 2) + zeros * mean * mean
+        deviations = X.data - np.repeat(mean, counts)
+        variance = sums(np.square(deviations, out=deviations), w) + zeros * mean * mean
         deviation = np.sqrt(variance)
         extreme = beyond_squares(mean, variance)
         # Rows of weight 0 have no say.

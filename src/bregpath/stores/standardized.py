@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from bregpath._known_to_core import Kernel, only_for_its_class
 from bregpath._typing import Array, IntArray
 from bregpath.stores.base import AbstractBlock, AbstractStore, Scan
 
@@ -65,6 +66,13 @@ class StandardizedStore(AbstractStore):
     def row_blocks(self) -> Iterator[tuple[slice, Array]] | None:
         blocks = self.base.row_blocks()
         return None if blocks is None else ((part, self._standardized(rows)) for part, rows in blocks)
+
+    @only_for_its_class
+    def kernel(self) -> Kernel | None:
+        base = self.base.kernel()
+        if base is None or "scale" in base.numbers:
+            return None
+        return Kernel(base.name, {**base.numbers, "center": self.center, "scale": self.scale})
 
     @property
     def nbytes(self) -> float:

@@ -1,0 +1,76 @@
+"""The compiled twin of `screening`, and products with columns where they lie."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import bregpath._kernels._core as _core
+from bregpath._kernels import screening
+from bregpath._kernels.compiled import typed
+from bregpath._typing import Array, BoolArray, IntArray
+from bregpath.penalties import AbstractPenalty
+from bregpath.stores import AbstractStore, Scan
+from bregpath.stores.base import beyond_squares
+
+__all__ = ["Columns", "lengths", "may_cross"]
+
+FEW_VECTORS = 3
+
+
+class Columns:
+    """The columns of a store that the compiled core knows."""
+
+    def __init__(self, store: AbstractStore) -> None:
+        kernel = store.kernel()
+        assert kernel is not None
+        self._store, self.are_sparse, self._n_columns = store, kernel.name == "csc", store.shape[1]
+        self._core = _core.Store(store.shape[0], typed(kernel).numbers)
+
+    def products(self, vectors: Array, columns: IntArray | None = None) -> Array:
+        """See `AbstractStore.products`; BLAS is better at dense columns with many vectors."""
+        b, n, q = vectors.shape
+        if not self.are_sparse and b * q > FEW_VECTORS:
+            return self._store.products(vectors, columns)
+        by_outputs = np.ascontiguousarray(np.moveaxis(vectors, 2, 1), dtype=np.float64).reshape(b * q, n)
+        columns = None if columns is None else np.ascontiguousarray(columns, dtype=np.int64)
+        out = np.empty((b * q, self._n_columns if columns is None else len(columns)))
+        self._core.products({"vectors": by_outputs, "columns": columns, "out": out})
+        return np.moveaxis(out.reshape(b, q, -1), 1, 2)
+
+    def scan(self, w: Array) -> Scan:
+        """See `AbstractStore.scan`; in the core for sparse columns whose squares are numbers."""
+        mean, variance = np.empty((2, self._n_columns))
+        if self.are_sparse:
+            self._core.scan({"w": np.ascontiguousarray(w), "mean": mean, "variance": variance})
+            if not len(beyond_squares(mean, variance)):
+                return Scan(mean, np.sqrt(variance))
+        return self._store.scan(w)
+
+
+def lengths(R: Array, residual: Array, end: Array, last: Array, weights: Array) -> Array:
+    """See `screening.lengths`."""
+    out = np.empty((len(R), 5))
+    rows = {"R": R, "residual": residual, "end": end, "last": last, "weights": weights}
+    _core.lengths({**_contiguous(rows), "out": out})
+    return out.T
+
+
+def may_cross(
+    penalty: AbstractPenalty, z: Array, along: Array, slack: Array, bounds: Array, owner: IntArray,
+    columns: IntArray | None = None,
+) -> BoolArray:  # fmt: skip
+    """See `screening.may_cross`; in the core for the l1 penalty."""
+    kernel = penalty.kernel()
+    if kernel is None or kernel.name != "l1":
+        return screening.may_cross(penalty, z, along, slack, bounds, owner, columns)
+    near = np.empty(len(z), dtype=bool)
+    limits = {"lower": penalty.lower, "upper": penalty.upper} if penalty.has_limits else {}
+    arrays = {"z": z, "along": along, "slack": slack, "bounds": bounds, "weights": penalty.weights, **limits}
+    _core.may_cross({**_contiguous(arrays), "owner": owner, "columns": columns, "near": near}, screening.MARGIN)
+    return near
+
+
+def _contiguous(arrays: dict[str, Array]) -> dict[str, Any]:
+    return {name: np.ascontiguousarray(array, dtype=np.float64) for name, array in arrays.items()}

@@ -1,0 +1,92 @@
+"""What proofs of screening are made of: the compiled core against NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+
+from bregpath import _kernels
+from bregpath._kernels import screening
+from bregpath.penalties import build_penalty
+from bregpath.stores import AbstractStore, DenseStore, SparseStore, StandardizedStore
+
+if not _kernels.has_compiled():
+    pytest.skip("built without the compiled core", allow_module_level=True)
+
+from bregpath._kernels import _core, compiled_screening
+
+N, P = 37, 23
+
+
+def make_store(kind: str, rng: np.random.Generator) -> AbstractStore:
+    X = np.asfortranarray(rng.normal(size=(N, P)) * (rng.random((N, P)) < 0.3))
+    X[:, 5] = 0.0
+    base = SparseStore(sp.csc_array(X)) if "sparse" in kind else DenseStore(X)
+    is_plain = "standardised" not in kind
+    return base if is_plain else StandardizedStore(base, rng.normal(size=P), rng.uniform(0.5, 2.0, P))
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse", "dense, standardised", "sparse, standardised"])
+@pytest.mark.parametrize("shape", [(1, N, 1), (2, N, 1), (7, N, 1), (3, N, 2)])
+def test_products_of_columns_where_they_lie(kind: str, shape: tuple[int, ...], rng: np.random.Generator) -> None:
+    store, vectors = make_store(kind, rng), rng.normal(size=shape)
+    columns = _kernels.columns_of(store)
+    for some in (None, np.array([3, 5, 22, 0]), np.zeros(0, dtype=int)):
+        expected = store.products(vectors, some)
+        assert_allclose(columns.products(vectors, some), expected, atol=1e-12)
+
+
+def test_stores_that_the_core_does_not_read(rng: np.random.Generator) -> None:
+    class Own(DenseStore):
+        """May have other columns."""
+
+    X = np.asfortranarray(rng.normal(size=(N, P)))
+    for store in (Own(X), DenseStore(X.astype(np.float32)), DenseStore(np.ascontiguousarray(X))):
+        assert _kernels.columns_of(store) is None
+        assert _kernels.columns_of(StandardizedStore(store, np.zeros(P), np.ones(P))) is None
+
+
+def test_lengths(rng: np.random.Generator) -> None:
+    R, residual = rng.normal(size=(2, 6, N))
+    arguments = R, residual, R[-1], residual[-1], rng.uniform(size=N)
+    assert_allclose(compiled_screening.lengths(*arguments), screening.lengths(*arguments), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("q", [1, 3])
+@pytest.mark.parametrize("has_limits", [False, True])
+@pytest.mark.parametrize("some", [False, True])
+def test_columns_that_may_cross(q: int, has_limits: bool, some: bool, rng: np.random.Generator) -> None:
+    p = 400
+    factor = rng.choice([0.0, 0.7, 1.0, np.inf], p, p=[0.05, 0.4, 0.5, 0.05])
+    limits = {"lower": rng.choice([0.0, -1.0, -np.inf], p), "upper": rng.choice([0.0, 1.0, np.inf], p)}
+    penalty = build_penalty("l1", p, q, penalty_factor=factor, **limits if has_limits else {})
+    bounds = np.stack([rng.normal(size=5), rng.normal(size=5), rng.uniform(0, 0.3, 5)], axis=1)
+    columns = rng.permutation(p)[:90] if some else None
+    k = 90 if some else p
+    z, along = rng.normal(size=(2, k, q)) * [[[0.4]], [[0.2]]]
+    arguments = penalty, z, along, rng.uniform(0.5, 1.5, (p, 1)), bounds, rng.integers(0, 5, k), columns
+    near = compiled_screening.may_cross(*arguments)
+    assert near.any() and not near.all()
+    assert_array_equal(near, screening.may_cross(*arguments))
+
+
+def test_what_does_not_fit_is_refused(rng: np.random.Generator) -> None:
+    numbers = {"values": np.ones(2), "indices": np.array([0, N], dtype=np.int32), "indptr": np.array([0, 1, 2])}
+    with pytest.raises(ValueError, match="a row of a sparse store is out of range"):
+        _core.Store(N, numbers)
+    with pytest.raises(ValueError, match="`indptr` is out of range"):
+        _core.Store(N + 1, {**numbers, "indptr": np.array([0, 2, 1])})
+    columns = _kernels.columns_of(make_store("sparse", rng))
+    with pytest.raises(ValueError, match="a column is out of range"):
+        columns.products(np.zeros((1, N, 1)), np.array([P]))
+    with pytest.raises(ValueError, match="`vectors` has a wrong shape"):
+        columns.products(np.zeros((1, N + 1, 1)))
+    penalty, z = build_penalty("l1", P, 1), np.zeros((P, 1))
+    with pytest.raises(ValueError, match="a reference is out of range"):
+        compiled_screening.may_cross(penalty, z, z, z, np.zeros((1, 3)), np.ones(P, dtype=int))
+    with pytest.raises(ValueError, match="a column is out of range"):
+        compiled_screening.may_cross(penalty, z[:1], z[:1], z, np.zeros((1, 3)), np.zeros(1, dtype=int), np.array([P]))
+    with pytest.raises(ValueError, match="`last` has a wrong shape"):
+        compiled_screening.lengths(np.zeros((2, N)), np.zeros((2, N)), np.zeros(N), np.zeros(N - 1), np.zeros(N))
