@@ -257,7 +257,9 @@ class Track(AbstractTrack):
         if not end < times[-1] * self.unit * (1 - 1e-12):
             return times
         end /= self.unit
-        return np.append(times[times < end], end)
+        before = times[times < end * (1 - 1e-12)]
+        following = times[len(before)]  # the end itself, before it was rounded, if that was one of them
+        return np.append(before, end if end < following * (1 - 1e-12) else following)
 
     def release(self) -> None:
         """Forget the data, of which there may be a copy: what was traced can be read, but does not go on."""
