@@ -187,6 +187,11 @@ def test_other_processes_see_the_same_splits(tmp_path: Path) -> None:
     assert record.seconds == [0.5] * 5
 
 
+def test_kappa_cost() -> None:
+    table = _run("kappa_cost", "--cases", "tiny", "--losses", "gaussian", "--repeats", "1")
+    assert all(float(cell) > 0 for cell in table.splitlines()[-1].split("|")[2:5])
+
+
 def test_many_problems(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     words = ("--groups", "digits", "--most", "1", "--repeats", "1", "--page", str(page))
