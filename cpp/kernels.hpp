@@ -25,7 +25,7 @@ struct Column {
     const double* values;
     const int32_t* rows = nullptr;  // sparse: of the stored values, each once ...
     Size count = 0;                 // ... and how many there are
-    double center = 0, scale = 1;   // sparse: subtracted from every entry, and divides the column
+    double center = 0, scale = 1;   // subtracted from every entry, and divides the column: sparse, and of gram()
     bool is_indicator = false;      // sparse: all that is stored is one and the same number
 };
 
@@ -88,6 +88,11 @@ struct Kernels {
     void (*combine)(Size size, const double* c, const double* const* a, double* out);
     // Of a symmetric tridiagonal matrix: `diagonal` becomes its eigenvalues, `axes` its eigenvectors, one after the other.
     void (*diagonalise)(Size k, double* diagonal, double* off, double* axes);
+    // Products of dense columns, a multiple of four, with each other, added to one half of `out` (k, k) at least: each is less
+    // its center, over its scale, and times the roots of weights. A run of so many rows of all of them has room in `run`.
+    void (*gram)(const Columns&, const double* root, double* run, Size rows, double* out);
+    // Mean and variance of n numbers with weights that sum to one.
+    void (*spread)(Size n, const double* x, const double* w, double* mean, double* variance);
 };
 
 }  // namespace bregpath

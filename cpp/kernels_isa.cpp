@@ -4,6 +4,7 @@
 // A gradient reads the columns once: rows are taken in blocks small enough that their part of X stays in the cache
 // between X beta and X' r.
 #include "kernels.hpp"
+#include "moment_kernels.hpp"
 #include "row_losses.hpp"
 #include "state_kernels.hpp"
 #include "tridiagonal.hpp"
@@ -18,9 +19,6 @@
 #define BREGPATH_TEXT(isa) BREGPATH_TEXT_(isa)
 
 namespace {
-
-using bregpath::Column;
-using bregpath::Columns;
 
 constexpr Size kBlockNumbers = 32768;  // entries of X per block of rows: 256 kB
 constexpr Size kMinRows = 64;
@@ -128,24 +126,6 @@ void add_dense_dots2(const Column* x, Size k, Size i0, Size m, const double* u, 
     }
     add_dense_dots(x + c, k - c, i0, m, u, a + c);
     add_dense_dots(x + c, k - c, i0, m, v, b + c);
-}
-
-// Dots of four columns with four vectors on a run of rows: every number that is read is used four times.
-void add_tile(const Column* x, const double* const* u, Size i0, Size m, double* out, Size stride) {
-    const double *x0 = x[0].values + i0, *x1 = x[1].values + i0, *x2 = x[2].values + i0, *x3 = x[3].values + i0;
-    const double *u0 = u[0] + i0, *u1 = u[1] + i0, *u2 = u[2] + i0, *u3 = u[3] + i0;
-    double a0 = 0, a1 = 0, a2 = 0, a3 = 0, b0 = 0, b1 = 0, b2 = 0, b3 = 0;
-    double c0 = 0, c1 = 0, c2 = 0, c3 = 0, d0 = 0, d1 = 0, d2 = 0, d3 = 0;
-#pragma omp simd reduction(+ : a0, a1, a2, a3, b0, b1, b2, b3, c0, c1, c2, c3, d0, d1, d2, d3)
-    for (Size i = 0; i < m; ++i) {
-        a0 += x0[i] * u0[i], a1 += x1[i] * u0[i], a2 += x2[i] * u0[i], a3 += x3[i] * u0[i];
-        b0 += x0[i] * u1[i], b1 += x1[i] * u1[i], b2 += x2[i] * u1[i], b3 += x3[i] * u1[i];
-        c0 += x0[i] * u2[i], c1 += x1[i] * u2[i], c2 += x2[i] * u2[i], c3 += x3[i] * u2[i];
-        d0 += x0[i] * u3[i], d1 += x1[i] * u3[i], d2 += x2[i] * u3[i], d3 += x3[i] * u3[i];
-    }
-    const double sums[4][4] = {{a0, a1, a2, a3}, {b0, b1, b2, b3}, {c0, c1, c2, c3}, {d0, d1, d2, d3}};
-    for (Size l = 0; l < 4; ++l)
-        for (Size c = 0; c < 4; ++c) out[l * stride + c] += sums[l][c];
 }
 
 // --- products with sparse columns, centred and scaled on the fly ---------------------------------------------
@@ -359,6 +339,8 @@ extern "C" const bregpath::Kernels* BREGPATH_NAME(bregpath_kernels)() {
         .curve_states = curve_states,
         .combine = combine,
         .diagonalise = diagonalise,
+        .gram = gram,
+        .spread = spread,
     };
     return &table;
 }

@@ -1,4 +1,5 @@
-// The proof that columns at rest stay there, in passes over what is large: see flow/screening.py.
+// Passes over all columns where they lie: what is asked of a store, and the proof that columns at rest stay there, see
+// flow/screening.py.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -12,6 +13,7 @@ using namespace bregpath;
 
 const Kernels* kernels = nullptr;  // chosen once, when the module is loaded
 constexpr Size kTogether = 16384;  // columns, whose addresses are gathered at a time
+constexpr Size kRunNumbers = 65536, kMinRun = 64, kMaxRun = 4096;  // of a run of rows of all columns, and its rows
 
 // All columns of a design where they lie.
 class Store {
@@ -66,13 +68,42 @@ class Store {
         }
     }
 
-    // Means and variances of sparse columns; see stores/sparse.py.
+    // Means and variances; see stores/dense.py and stores/sparse.py.
     void scan(nb::dict arrays) const {
         const Named from("the scan", arrays);
         const double* w = from.numbers("w", {n_});
         double *mean = from.array<double>("mean", {p_}), *variance = from.array<double>("variance", {p_});
-        require(!dense_, "the columns are not sparse");
         nb::gil_scoped_release nogil;
+        if (!dense_) return scan_sparse(w, mean, variance);
+        for (Size j = 0; j < p_; ++j) kernels->spread(n_, dense_ + j * n_, w, mean + j, variance + j);
+    }
+
+    // Weighted sums of products of dense columns, less a shift, with each other, with ones and with y: (p + 2, p + 2).
+    void moments(nb::dict arrays) const {
+        const Named from("the moments", arrays);
+        const double *w = from.numbers("w", {n_}), *y = from.numbers("y", {n_}), *shift = from.numbers("shift", {p_});
+        double* out = from.array<double>("out", {p_ + 2, p_ + 2});
+        require(dense_, "the columns are not dense");
+        nb::gil_scoped_release nogil;
+        const std::vector<double> ones(n_, 1.0);
+        std::vector<double> root(n_);
+        for (Size i = 0; i < n_; ++i) root[i] = std::sqrt(w[i]);
+        std::vector<Column> at;
+        for (Size j = 0; j < p_; ++j) {
+            const double scale = scale_ ? scale_[j] : 1.0;
+            at.push_back({dense_ + j * n_, nullptr, 0, (scale_ ? center_[j] : 0.0) + shift[j] * scale, scale});
+        }
+        at.push_back({ones.data()}), at.push_back({y});
+        while (at.size() % 4 != 0) at.push_back({ones.data()});
+        const Size k = Size(at.size()), rows = std::clamp(kRunNumbers / k, kMinRun, kMaxRun);
+        std::vector<double> run(k * rows), sums(k * k, 0.0);
+        kernels->gram({n_, k, at.data(), true}, root.data(), run.data(), rows, sums.data());
+        for (Size l = 0; l < p_ + 2; ++l)
+            for (Size c = l; c < p_ + 2; ++c) out[l * (p_ + 2) + c] = out[c * (p_ + 2) + l] = sums[l * k + c];
+    }
+
+   private:
+    void scan_sparse(const double* w, double* mean, double* variance) const {
         const double total = std::accumulate(w, w + n_, 0.0);
         const Size counted = n_ - std::count(w, w + n_, 0.0);
         for (Size j = 0; j < p_; ++j) {
@@ -88,7 +119,6 @@ class Store {
         }
     }
 
-   private:
     Column column(Size j) const {
         if (dense_) return {dense_ + j * n_};
         const double center = scale_ ? center_[j] : 0.0, scale = scale_ ? scale_[j] : 1.0;
@@ -151,7 +181,8 @@ void bind_screening(nb::module_& m, const Kernels* chosen) {
     nb::class_<Store>(m, "Store", "Columns where they lie.")
         .def(nb::init<Size, nb::dict>(), nb::arg("n"), nb::arg("numbers"))
         .def("products", &Store::products, nb::arg("arrays"))
-        .def("scan", &Store::scan, nb::arg("arrays"));
+        .def("scan", &Store::scan, nb::arg("arrays"))
+        .def("moments", &Store::moments, nb::arg("arrays"));
     m.def("lengths", &lengths, nb::arg("arrays"));
     m.def("may_cross", &may_cross, nb::arg("arrays"), nb::arg("margin"));
 }

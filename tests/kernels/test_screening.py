@@ -1,4 +1,4 @@
-"""What proofs of screening are made of: the compiled core against NumPy."""
+"""Passes over all columns, and what proofs of screening are made of: the compiled core against NumPy."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from bregpath import _kernels
 from bregpath._kernels import screening
+from bregpath.flow.gram import central_moments
 from bregpath.penalties import build_penalty
 from bregpath.stores import AbstractStore, DenseStore, SparseStore, StandardizedStore
 
@@ -20,9 +21,9 @@ from bregpath._kernels import _core, compiled_screening
 N, P = 37, 23
 
 
-def make_store(kind: str, rng: np.random.Generator) -> AbstractStore:
+def make_store(kind: str, rng: np.random.Generator, size: float = 0.0) -> AbstractStore:
     X = np.asfortranarray(rng.normal(size=(N, P)) * (rng.random((N, P)) < 0.3))
-    X[:, 5] = 0.0
+    X[:, 5] *= size
     base = SparseStore(sp.csc_array(X)) if "sparse" in kind else DenseStore(X)
     is_plain = "standardised" not in kind
     return base if is_plain else StandardizedStore(base, rng.normal(size=P), rng.uniform(0.5, 2.0, P))
@@ -36,6 +37,45 @@ def test_products_of_columns_where_they_lie(kind: str, shape: tuple[int, ...], r
     for some in (None, np.array([3, 5, 22, 0]), np.zeros(0, dtype=int)):
         expected = store.products(vectors, some)
         assert_allclose(columns.products(vectors, some), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse", "dense, standardised", "sparse, standardised"])
+@pytest.mark.parametrize("size", [1.0, 1e250], ids=["plain", "beyond squares"])
+def test_scan_of_columns_where_they_lie(kind: str, size: float, rng: np.random.Generator) -> None:
+    store, w = make_store(kind, rng, size), rng.random(N) * (rng.random(N) < 0.8)
+    w /= w.sum()
+    scan, expected = _kernels.columns_of(store).scan(w), store.scan(w)
+    assert_allclose(scan.mean, expected.mean, rtol=1e-12, atol=1e-12)
+    assert_allclose(scan.deviation, expected.deviation, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 37, 5003], ids=lambda n: f"{n} rows")
+@pytest.mark.parametrize("p", [1, 6, 23], ids=lambda p: f"{p} columns")
+@pytest.mark.parametrize("is_standardised", [False, True], ids=["as they are", "standardised"])
+def test_moments_of_columns_where_they_lie(n: int, p: int, is_standardised: bool, rng: np.random.Generator) -> None:
+    X, y, w = np.asfortranarray(rng.normal(2.0, size=(n, p))), rng.normal(size=n), rng.random(n) * (rng.random(n) < 0.8)
+    center, scale, shift = rng.normal(size=p), rng.uniform(0.5, 2.0, p), rng.normal(size=p)
+    store: AbstractStore = DenseStore(X)
+    if is_standardised:
+        store, X = StandardizedStore(store, center, scale), (X - center) / scale
+    every = np.column_stack([X - shift, np.ones(n), y])
+    moments = _kernels.columns_of(store).moments(w, y, shift)
+    assert_allclose(moments, every.T @ (every * w[:, None]), rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("is_uniform", [True, False])
+def test_central_moments_are_those_that_numpy_sums_up(is_uniform: bool, rng: np.random.Generator) -> None:
+    X, y, w = rng.normal(3.0, size=(200, 7)), rng.normal(size=200), np.ones(200) if is_uniform else rng.random(200)
+    y -= w @ y / w.sum()
+    by_columns, by_rows = DenseStore(np.asfortranarray(X)), DenseStore(np.ascontiguousarray(X))
+    assert _kernels.columns_of(by_rows) is None
+    for shift in (np.zeros(7), rng.normal(3.0, size=7)):
+        core, numpy = (central_moments(store, w, y, shift) for store in (by_columns, by_rows))
+        for ours, expected in zip(core, numpy, strict=True):
+            assert_allclose(ours, expected, rtol=1e-11, atol=1e-11)
+        mean = w @ X / w.sum()
+        assert_allclose(core.mean, mean, rtol=1e-12)
+        assert_allclose(core.matrix, (X - mean).T @ ((X - mean) * w[:, None]), rtol=1e-11)
 
 
 def test_stores_that_the_core_does_not_read(rng: np.random.Generator) -> None:

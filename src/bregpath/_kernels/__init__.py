@@ -143,7 +143,7 @@ def bounds() -> Any:
 
 
 def columns_of(store: AbstractStore) -> Any:
-    """The columns of a store, for `products` and `scan`; None where the compiled core does not know it."""
+    """The columns of a store, for `products`, `scan` and `moments`; None where the compiled core does not know it."""
     if _compiled is None or store.kernel() is None:
         return None
     from bregpath._kernels import compiled_screening

@@ -1,4 +1,4 @@
-"""The compiled twin of `screening`, and products with columns where they lie."""
+"""The compiled twin of `screening`, and sums over rows of columns where they lie."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ class Columns:
         kernel = store.kernel()
         assert kernel is not None
         self._store, self.are_sparse, self._n_columns = store, kernel.name == "csc", store.shape[1]
-        self._core = _core.Store(store.shape[0], typed(kernel).numbers)
+        numbers = typed(kernel).numbers
+        self._units = (numbers["center"], numbers["scale"]) if "scale" in numbers else None
+        self._core = _core.Store(store.shape[0], numbers)
 
     def products(self, vectors: Array, columns: IntArray | None = None) -> Array:
         """See `AbstractStore.products`; BLAS is better at dense columns with many vectors."""
@@ -40,13 +42,19 @@ class Columns:
         return np.moveaxis(out.reshape(b, q, -1), 1, 2)
 
     def scan(self, w: Array) -> Scan:
-        """See `AbstractStore.scan`; in the core for sparse columns whose squares are numbers."""
+        """See `AbstractStore.scan`; in the core for columns whose squares are numbers."""
         mean, variance = np.empty((2, self._n_columns))
-        if self.are_sparse:
-            self._core.scan({"w": np.ascontiguousarray(w), "mean": mean, "variance": variance})
-            if not len(beyond_squares(mean, variance)):
-                return Scan(mean, np.sqrt(variance))
-        return self._store.scan(w)
+        self._core.scan({"w": np.ascontiguousarray(w), "mean": mean, "variance": variance})
+        if len(beyond_squares(mean, variance)):
+            return self._store.scan(w)
+        scan = Scan(mean, np.sqrt(variance))  # of the columns as they are stored
+        return scan.standardized(*self._units) if self._units else scan
+
+    def moments(self, w: Array, y: Array, shift: Array) -> Array:
+        """Weighted sums of products of dense columns, less a shift, with each other, with ones and with ``y``."""
+        out = np.empty((self._n_columns + 2,) * 2)
+        self._core.moments({**_contiguous({"w": w, "y": y, "shift": shift}), "out": out})
+        return out
 
 
 def lengths(R: Array, residual: Array, end: Array, last: Array, weights: Array) -> Array:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from copy import copy
 from mmap import mmap
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from bregpath._kernels import has_compiled
+from bregpath._kernels import columns_of, has_compiled
 from bregpath._known_to_core import Kernel, only_for_its_class
 from bregpath._typing import Array, IntArray
 from bregpath.problem import Problem
-from bregpath.stores import AbstractBlock, AbstractStore, DenseBlock, SparseBlock
-from bregpath.stores.dense import row_runs
+from bregpath.stores import AbstractBlock, AbstractStore, DenseBlock, DenseStore, SparseBlock
 
-__all__ = ["GramBlock", "GramOnDemand", "SparseGram", "centred_columns", "with_moments"]
+__all__ = ["GramBlock", "GramOnDemand", "SparseGram", "central_moments", "centred_columns", "with_moments"]
 
 MAX_WHOLE = 4000  # columns of a matrix that stands for all of them
 SPARSE_SHARE = 4  # of the rows, up to which the square of a number of sparse columns is few
@@ -26,7 +25,6 @@ MADE_SHARE = 0.25  # ... that is at least this share of those that are there
 LARGE_MEAN = 10.0  # square of a mean over the variance, beyond which a difference of moments is too coarse
 ROUNDING = 1e-28  # the same for means that are zero but for rounding
 
-RowRuns = Callable[[], Iterator[tuple[slice, Array]] | None]
 RowMaker = Callable[[IntArray, Array], Array]  # rows of a Gram matrix; columns, and how long each has to wait
 
 
@@ -51,11 +49,12 @@ class GramBlock(AbstractBlock):
             self._room = gram
             self._read_store()
             return
-        runs: RowRuns = problem.store.row_blocks if rows is None else lambda: row_runs(rows.X)
-        self._sum_rows(runs, np.zeros(self.shape[1]))
+        store = problem.store if rows is None else DenseStore(rows.X)
+        moments = central_moments(store, problem.w, self.y, np.zeros(self.shape[1]))
         # Central moments as differences lose the digits of a mean that is large: then the rows are centred first.
-        if np.any(self.mean**2 > LARGE_MEAN * np.diagonal(self._room)):
-            self._sum_rows(runs, self.mean)
+        if np.any(moments.mean**2 > LARGE_MEAN * np.diagonal(moments.matrix)):
+            moments = central_moments(store, problem.w, self.y, moments.mean)
+        self._room, self.mean, self.target = moments
 
     def _center_response(self) -> None:
         problem = self.problem
@@ -72,29 +71,6 @@ class GramBlock(AbstractBlock):
             self.target = begun.slope[:, 0]
         else:
             self.target = problem.store.products((problem.w * self.y)[None, :, None])[0, :, 0]
-
-    def _sum_rows(self, runs: RowRuns, shift: Array) -> None:
-        """The moments from sums over rows from which ``shift`` is subtracted."""
-        self._room = np.zeros((len(shift), len(shift)))
-        self.mean, self.target = shift.copy(), np.zeros(len(shift))
-        all_w = self.problem.w
-        uniform = all_w.min() == all_w.max()
-        blocks = runs()
-        assert blocks is not None
-        for part, rows in blocks:
-            w = all_w[part]
-            rows = rows - shift if shift.any() else rows
-            if uniform:  # a matrix times its own transpose is symmetric, which BLAS knows: half the work
-                squares = rows.T @ rows
-                squares *= w[0]
-            else:
-                squares = rows.T @ (rows * w[:, None])
-            self._room += squares
-            self.mean += w @ rows
-            self.target += (w * self.y[part]) @ rows
-        rest = self.mean - shift
-        if np.any(rest**2 > ROUNDING * np.diagonal(self._room)):
-            self._room -= np.outer(rest, rest)
 
     @staticmethod
     def pays_whole(problem: Problem) -> bool:
@@ -276,6 +252,46 @@ class GramOnDemand(GramBlock):
     @only_for_its_class
     def kernel(self) -> Kernel:
         return Kernel("gram", {**self._numbers(), "make_rows": self.make_rows})
+
+
+class CentralMoments(NamedTuple):
+    """Of columns: the matrix of their products, their means, and their products with y."""
+
+    matrix: Array
+    mean: Array
+    target: Array
+
+
+def central_moments(store: AbstractStore, w: Array, y: Array, shift: Array) -> CentralMoments:
+    """Weighted sums over the rows, about the means; ``shift`` is what is subtracted before they are known."""
+    columns = columns_of(store)
+    is_known = columns is not None and not columns.are_sparse
+    sums = columns.moments(w, y, shift) if is_known else _sum_products(store, w, y, shift)
+    total = float(w.sum())
+    matrix, rest = sums[:-2, :-2].copy(), sums[:-2, -2] / total
+    if np.any(rest**2 > ROUNDING * np.diagonal(matrix)):
+        matrix -= np.outer(total * rest, rest)
+    return CentralMoments(matrix, shift + rest, sums[:-2, -1].copy())
+
+
+def _sum_products(store: AbstractStore, w: Array, y: Array, shift: Array) -> Array:
+    """Weighted sums of products of columns, less a shift, with each other, then with ones and with ``y``."""
+    p = len(shift)
+    sums = np.zeros((p + 2, p + 2))
+    is_uniform = w.min() == w.max()
+    blocks = store.row_blocks()
+    assert blocks is not None
+    for part, rows in blocks:
+        weights = w[part]
+        rows = rows - shift if shift.any() else rows
+        if is_uniform:  # a matrix times its own transpose is symmetric, which BLAS knows: half the work
+            squares = rows.T @ rows
+            squares *= weights[0]
+        else:
+            squares = rows.T @ (rows * weights[:, None])
+        sums[:p, :p] += squares
+        sums[:p, p:] += rows.T @ np.stack([weights, weights * y[part]], axis=1)
+    return sums
 
 
 def centred_columns(store: AbstractStore, columns: IntArray, mean: Array, w: Array) -> Array:

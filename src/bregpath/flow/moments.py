@@ -7,7 +7,7 @@ from threading import Lock
 import numpy as np
 
 from bregpath._typing import Array, IntArray
-from bregpath.flow.gram import GramBlock, GramOnDemand, centred_columns
+from bregpath.flow.gram import GramBlock, GramOnDemand, central_moments, centred_columns
 from bregpath.problem import Problem
 from bregpath.stores import AbstractBlock
 
@@ -92,17 +92,15 @@ class Rest:
     def rows_of(self, columns: IntArray, wait: Array) -> Array:
         """Some rows of the Gram matrix."""
         # The weighted sum of the centred columns is zero, so the other factor need not be centred.
-        lost = self.store.products((self.w[:, None] * self._centred(columns)).T[..., None])[..., 0]
+        centred = centred_columns(self.store, columns, self.mean, self.w)
+        lost = self.store.products((self.w[:, None] * centred).T[..., None])[..., 0]
         return self._without(lost, columns, wait)
 
     def matrix(self) -> Array:
         """The whole Gram matrix."""
         columns = np.arange(len(self.mean))
-        scaled = np.sqrt(self.w)[:, None] * self._centred(columns)
-        return self._without(scaled.T @ scaled, columns, np.zeros(len(columns)))
-
-    def _centred(self, columns: IntArray) -> Array:
-        return centred_columns(self.store, columns, self.mean, self.w)
+        lost = central_moments(self.store, self.w, np.zeros_like(self.w), self.mean).matrix
+        return self._without(lost, columns, np.zeros(len(columns)))
 
     def _without(self, lost: Array, columns: IntArray, wait: Array) -> Array:
         apart = np.sqrt(self.w.sum() * self.share) * (self.mean - self.problem.scan.mean)

@@ -10,7 +10,7 @@ from bregpath._known_to_core import Kernel, only_for_its_class
 from bregpath._typing import Array, IntArray
 from bregpath.stores.base import AbstractBlock, AbstractStore, Scan, one_by_one, scan_columns, side_by_side
 
-__all__ = ["DenseBlock", "DenseStore", "row_runs"]
+__all__ = ["DenseBlock", "DenseStore"]
 
 # A few columns at a time: they stay in the cache while they are scanned, and a float32 X is never copied whole ...
 CHUNK_BYTES = 2**20
@@ -60,7 +60,11 @@ class DenseStore(AbstractStore):
         return np.asarray(self.X.T[np.ix_(columns, rows)].T @ beta)
 
     def row_blocks(self) -> Iterator[tuple[slice, Array]]:
-        return row_runs(self.X)
+        n, p = self.shape
+        step = max(1, ROW_BYTES // (8 * max(1, p)))
+        for start in range(0, n, step):
+            part = slice(start, min(start + step, n))
+            yield part, self.X[part].astype(np.float64, copy=False)
 
     @only_for_its_class
     def kernel(self) -> Kernel | None:
@@ -149,12 +153,3 @@ def _transposed_product(X: Array, rows: Array) -> Array:
     for k, row in enumerate(rows.T):
         out[:, k] = X.T @ row
     return out
-
-
-def row_runs(X: Array) -> Iterator[tuple[slice, Array]]:
-    """Runs of rows as float64 arrays."""
-    n, p = X.shape
-    step = max(1, ROW_BYTES // (8 * max(1, p)))
-    for start in range(0, n, step):
-        part = slice(start, min(start + step, n))
-        yield part, X[part].astype(np.float64, copy=False)
