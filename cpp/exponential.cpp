@@ -183,7 +183,7 @@ class Exponential {
         const double allowed = set_.mode_share * allowed_, scale = set_.kappa * set_.kappa * left * size;
         const double most = std::accumulate(diagonal_.begin(), diagonal_.end(), 0.0);  // no curvature is larger than their sum
         const bool is_last = k == Size(movers_.size()) || k == set_.max_modes || left <= set_.breakdown * most;
-        const double bound = is_last ? 0.0 : scale * least_corner(diagonal_, off_, set_.kappa, length, allowed / (looseness_ * scale));
+        const double bound = is_last ? 0.0 : scale * LeastCorner(diagonal_, off_, set_.kappa, length).value(allowed / (looseness_ * scale));
         if (looseness_ * bound > allowed) return false;
         rates_ = diagonal_, spare_ = off_;
         spare_.resize(k), mix_.resize(k * k);

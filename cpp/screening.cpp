@@ -78,11 +78,13 @@ class Store {
         for (Size j = 0; j < p_; ++j) kernels->spread(n_, dense_ + j * n_, w, mean + j, variance + j);
     }
 
-    // Weighted sums of products of dense columns, less a shift, with each other, with ones and with y: (p + 2, p + 2).
+    // Weighted sums of products of dense columns, less a shift, with each other, with ones and with y, added to one half of `out`,
+    // which has room for a multiple of four of them; the other half is made the same.
     void moments(nb::dict arrays) const {
         const Named from("the moments", arrays);
         const double *w = from.numbers("w", {n_}), *y = from.numbers("y", {n_}), *shift = from.numbers("shift", {p_});
-        double* out = from.array<double>("out", {p_ + 2, p_ + 2});
+        const Size k = (p_ + 2 + 3) & ~Size{3};
+        double* out = from.array<double>("out", {k, k});
         require(dense_, "the columns are not dense");
         nb::gil_scoped_release nogil;
         const std::vector<double> ones(n_, 1.0);
@@ -93,13 +95,13 @@ class Store {
             const double scale = scale_ ? scale_[j] : 1.0;
             at.push_back({dense_ + j * n_, nullptr, 0, (scale_ ? center_[j] : 0.0) + shift[j] * scale, scale});
         }
-        at.push_back({ones.data()}), at.push_back({y});
-        while (at.size() % 4 != 0) at.push_back({ones.data()});
-        const Size k = Size(at.size()), rows = std::clamp(kRunNumbers / k, kMinRun, kMaxRun);
-        std::vector<double> run(k * rows), sums(k * k, 0.0);
-        kernels->gram({n_, k, at.data(), true}, root.data(), run.data(), rows, sums.data());
-        for (Size l = 0; l < p_ + 2; ++l)
-            for (Size c = l; c < p_ + 2; ++c) out[l * (p_ + 2) + c] = out[c * (p_ + 2) + l] = sums[l * k + c];
+        at.push_back({ones.data()});
+        while (Size(at.size()) < k) at.push_back({y});
+        const Size rows = std::clamp(kRunNumbers / k, kMinRun, kMaxRun) & ~Size{7};  // whole vectors
+        std::vector<double> run(k * rows);
+        kernels->gram({n_, k, at.data(), true}, root.data(), run.data(), rows, out);
+        for (Size l = 0; l < k; ++l)
+            for (Size c = 0; c < l; ++c) out[l * k + c] = out[c * k + l];
     }
 
    private:

@@ -17,6 +17,7 @@ from bregpath.stores.base import beyond_squares
 __all__ = ["Columns", "lengths", "may_cross"]
 
 FEW_VECTORS = 3
+TILE = 4  # columns that are multiplied at a time
 
 
 class Columns:
@@ -52,9 +53,10 @@ class Columns:
 
     def moments(self, w: Array, y: Array, shift: Array) -> Array:
         """Weighted sums of products of dense columns, less a shift, with each other, with ones and with ``y``."""
-        out = np.empty((self._n_columns + 2,) * 2)
+        size = self._n_columns + 2
+        out = np.zeros((-(-size // TILE) * TILE,) * 2)
         self._core.moments({**_contiguous({"w": w, "y": y, "shift": shift}), "out": out})
-        return out
+        return out[:size, :size]
 
 
 def lengths(R: Array, residual: Array, end: Array, last: Array, weights: Array) -> Array:

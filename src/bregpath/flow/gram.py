@@ -268,7 +268,7 @@ def central_moments(store: AbstractStore, w: Array, y: Array, shift: Array) -> C
     is_known = columns is not None and not columns.are_sparse
     sums = columns.moments(w, y, shift) if is_known else _sum_products(store, w, y, shift)
     total = float(w.sum())
-    matrix, rest = sums[:-2, :-2].copy(), sums[:-2, -2] / total
+    matrix, rest = sums[:-2, :-2], sums[:-2, -2] / total
     if np.any(rest**2 > ROUNDING * np.diagonal(matrix)):
         matrix -= np.outer(total * rest, rest)
     return CentralMoments(matrix, shift + rest, sums[:-2, -1].copy())
