@@ -22,6 +22,7 @@ MAX_SHARE = 0.7  # of all columns that are undecided, beyond which all are compu
 MIN_ADDED = 16  # columns that may be added to a small working set at once
 # Columns that are fetched to be looked at: this share of all, or so many bytes. Of more, only products are asked for.
 FETCH_SHARE, FETCH_BYTES = 0.02, 4 * 2**20
+FAR_MORE = 8
 NONE = np.zeros(0, dtype=int)
 Bounds = tuple[float, float, float]  # see `_View.from_end`
 
@@ -173,7 +174,8 @@ class LazyDual(Dual):
             return Undecided(columns, None, np.zeros((2 * len(steps.R), 0, 1)), np.zeros((len(points.knot), 0)))
         block = self._fetch(columns) if block is None else block
         rows = [steps.R, steps.residual]
-        if not self.reads_sparse:  # all at once, so that columns are read once; else rows are larger than columns
+        # All at once, so that columns are read once, where they are far more than the rows, which are copied for it.
+        if not self.reads_sparse and len(columns) * len(self.problem.w) > FAR_MORE * steps.R.size:
             rows = [np.concatenate(rows)]
         products = -np.concatenate([self._products(block, columns, some) for some in rows])
         distance = self.problem.penalty.take(columns).entry(points.of(products))
