@@ -35,6 +35,16 @@ struct Columns {
     bool is_dense;
 };
 
+// Dense columns in panels: some rows of one column after the other, then the next rows. A product with all of them, and one with
+// their transpose, reads what lies side by side, and a panel is still in the cache when it is read again.
+constexpr Size kPanelRows = 32, kPanelLanes = 8;
+
+struct Panels {
+    Size n, k, stride;             // stride: from one panel to the next
+    const double* numbers;
+    const int32_t* at;             // (k) places of the columns in a panel
+};
+
 struct Data {
     Loss loss;
     double threshold;              // of the Huber loss
@@ -68,6 +78,11 @@ struct Kernels {
     // u = H (v0 + X v), g = X' u and g0 = 1' u: a product with the Hessian.
     void (*hessian)(const Columns&, const Data&, const double* h, const double* v0, const double* v, double* u,
                     double* g, double* g0);
+    // The same two with panels; there is room for kPanelLanes numbers of each g in `lanes`.
+    double (*panel_gradient)(const Panels&, const Data&, const double* alpha, const double* beta, double* eta, double* r,
+                             double* g, double* lanes, bool want_value);
+    void (*panel_hessian)(const Panels&, const Data&, const double* h, const double* v0, const double* v, double* u,
+                          double* g, double* g0, double* lanes);
     // out[l * k + c] = x_c' u_l for q vectors of n numbers.
     void (*dots)(const Columns&, const double* const* u, Size q, double* out);
     // Sums over the rows, one an output.

@@ -5,6 +5,7 @@
 // between X beta and X' r.
 #include "kernels.hpp"
 #include "moment_kernels.hpp"
+#include "panel_kernels.hpp"
 #include "row_losses.hpp"
 #include "state_kernels.hpp"
 #include "tridiagonal.hpp"
@@ -160,13 +161,6 @@ void add_sparse_columns(const Columns& x, const double* beta, double* eta) {
         for (Size i = 0; i < x.n; ++i) eta[i] -= shift;
 }
 
-double total(const double* r, Size n) {
-    double sum = 0.0;
-#pragma omp simd reduction(+ : sum)
-    for (Size i = 0; i < n; ++i) sum += r[i];
-    return sum;
-}
-
 // Four sums side by side do not wait for each other.
 template <class Term>
 double sum_of_four(Size count, Term term) {
@@ -223,15 +217,6 @@ void add_dots(const Columns& x, Size q, Size i, Size m, const double* r, double*
             add_dense_dots(x.at, x.k, i, m, r + l * x.n + i, g + l * x.k);
         else
             add_sparse_dots(x, r + l * x.n, g + l * x.k);
-    }
-}
-
-void start_rows(const double* offset, Size q, Size n, Size i0, Size m, const double* alpha, double* eta) {
-    for (Size l = 0; l < q; ++l) {
-        double* e = eta + l * n + i0;
-        const double a = alpha[l];
-        const double* o = offset ? offset + l * n + i0 : nullptr;
-        for (Size i = 0; i < m; ++i) e[i] = o ? a + o[i] : a;
     }
 }
 
@@ -329,6 +314,8 @@ extern "C" const bregpath::Kernels* BREGPATH_NAME(bregpath_kernels)() {
         .curvature = curvature,
         .apply_curvature = apply_curvature,
         .hessian = hessian,
+        .panel_gradient = panel_gradient,
+        .panel_hessian = panel_hessian,
         .dots = dots,
         .totals = totals,
         .lengths = lengths,

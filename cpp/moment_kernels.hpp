@@ -8,6 +8,13 @@ namespace {
 using bregpath::Column;
 using bregpath::Columns;
 
+double total(const double* r, Size n) {
+    double sum = 0.0;
+#pragma omp simd reduction(+ : sum)
+    for (Size i = 0; i < n; ++i) sum += r[i];
+    return sum;
+}
+
 // Dots of four columns with four vectors on a run of rows: every number that is read is used four times.
 void add_tile(const Column* x, const double* const* u, Size i0, Size m, double* out, Size stride) {
     const double *x0 = x[0].values + i0, *x1 = x[1].values + i0, *x2 = x[2].values + i0, *x3 = x[3].values + i0;

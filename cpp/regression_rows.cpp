@@ -2,22 +2,30 @@
 #include <utility>
 
 #include "data_rows.hpp"
+#include "panels.hpp"
 
 namespace bregpath {
 
 namespace {
 
+constexpr Size kMaxPanelled = 16384;  // rows: longer columns are read as fast as memory allows, and a copy is large
+
 class RegressionRows final : public DataRows {
    public:
     RegressionRows(const Kernels* kernels, const Data& data, const Columns& x, double alpha_rate, UserLoss user)
         : DataRows(kernels, x.n, data.q, alpha_rate, x.k, data.q, false), data_(data), plain_(data), x_(x),
-          user_(std::move(user)), h_(size_), u_(size_) {
+          user_(std::move(user)), has_panels_(x.is_dense && !user_.evaluate && x.n <= kMaxPanelled), panels_(x.n, x.k),
+          h_(size_), u_(size_) {
         plain_.offset = nullptr;
+        if (has_panels_) lanes_.resize(x.k * data.q * kPanelLanes);
     }
 
     void hessian(const Point& v, double* out) override {
         pause(double(size_) * (v.columns.size() + 1));
         double* of_alpha = out + v.columns.size() * data_.q;
+        if (has_panels_)
+            return k_->panel_hessian(panels_.of(x_, v.columns), data_, h_.data(), v.alpha, v.beta, u_.data(), out, of_alpha,
+                                     lanes_.data());
         if (!user_.curvature)
             return k_->hessian(of(v.columns), data_, h_.data(), v.alpha, v.beta, u_.data(), out, of_alpha);
         hessian_rows(v, u_.data());
@@ -33,6 +41,9 @@ class RegressionRows final : public DataRows {
     }
 
     double gradient(const Point& at, double* eta, double* r, double* g, bool want_value) override {
+        if (has_panels_)
+            return k_->panel_gradient(panels_.of(x_, at.columns), data_, at.alpha, at.beta, eta, r, g, lanes_.data(),
+                                      want_value);
         if (!user_.evaluate)
             return k_->gradient(of(at.columns), data_, at.alpha, at.beta, eta, r, g, want_value);
         predict(at, eta);
@@ -65,6 +76,9 @@ class RegressionRows final : public DataRows {
     Columns x_;
     UserLoss user_;
     ColumnChoice choice_;
+    const bool has_panels_;
+    PanelCopy panels_;
+    std::vector<double> lanes_;
     const double* eta_ = nullptr;  // where the curvature of a user's loss is taken
     std::vector<double> h_, u_;
 };

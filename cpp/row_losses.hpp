@@ -19,6 +19,16 @@ inline void clear(double* x, Size size) {
     if (size > 0) std::memset(x, 0, sizeof(double) * size);  // without columns there may be no array
 }
 
+// eta = alpha + offset on rows i0 .. i0 + m, of arrays that begin at row 0.
+void start_rows(const double* offset, Size q, Size n, Size i0, Size m, const double* alpha, double* eta) {
+    for (Size l = 0; l < q; ++l) {
+        double* e = eta + l * n + i0;
+        const double a = alpha[l];
+        const double* o = offset ? offset + l * n + i0 : nullptr;
+        for (Size i = 0; i < m; ++i) e[i] = o ? a + o[i] : a;
+    }
+}
+
 // --- losses of one output: of a row with response y, before its weight ---------------------------------------
 
 struct Row {

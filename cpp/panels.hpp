@@ -1,0 +1,57 @@
+// Dense columns once more, as gradients read them: see Panels in kernels.hpp.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "kernels.hpp"
+#include "penalty.hpp"
+
+namespace bregpath {
+
+// Of the columns that have moved, each copied when it first does.
+class PanelCopy {
+   public:
+    PanelCopy(Size n, Size columns) : n_(n), panels_((n + kPanelRows - 1) / kPanelRows), place_(columns, -1) {}
+
+    // Some columns of x, valid until the next choice.
+    Panels of(const Columns& x, const Index& index) {
+        const Size added = std::count_if(index.begin(), index.end(), [this](auto j) { return place_[j] < 0; });
+        if (used_ + added > room_) grow(used_ + added);
+        chosen_.clear();
+        for (const auto j : index) {
+            if (place_[j] < 0) add(j, x.at[j].values);
+            chosen_.push_back(place_[j]);
+        }
+        return {n_, Size(chosen_.size()), room_ * kPanelRows, numbers_, chosen_.data()};
+    }
+
+   private:
+    void add(Size j, const double* values) {
+        place_[j] = int32_t(used_++);
+        double* to = numbers_ + place_[j] * kPanelRows;
+        for (Size i = 0; i < n_; i += kPanelRows, to += room_ * kPanelRows) {
+            const Size m = std::min(kPanelRows, n_ - i);
+            std::copy_n(values + i, m, to), std::fill(to + m, to + kPanelRows, 0.0);
+        }
+    }
+
+    void grow(Size least) {
+        const Size room = least + least / 4 + 8;
+        auto memory = std::make_unique_for_overwrite<double[]>(panels_ * room * kPanelRows + kPanelLanes);
+        void* first = memory.get();  // where a line of the cache begins: no number that is read lies on two of them
+        size_t space = sizeof(double) * (panels_ * room * kPanelRows + kPanelLanes);
+        double* larger = static_cast<double*>(std::align(sizeof(double) * kPanelLanes, sizeof(double), first, space));
+        for (Size i = 0; i < panels_; ++i)
+            std::copy_n(numbers_ + i * room_ * kPanelRows, used_ * kPanelRows, larger + i * room * kPanelRows);
+        memory_ = std::move(memory), numbers_ = larger, room_ = room;
+    }
+
+    Size n_, panels_, used_ = 0, room_ = 0;
+    std::vector<int32_t> place_, chosen_;
+    std::unique_ptr<double[]> memory_;
+    double* numbers_ = nullptr;  // in it
+};
+
+}  // namespace bregpath
