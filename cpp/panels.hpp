@@ -28,6 +28,8 @@ class PanelCopy {
     }
 
    private:
+    static constexpr Size kWholeNumbers = 1 << 22;  // up to which all columns have room: what is not written takes no memory
+
     void add(Size j, const double* values) {
         place_[j] = int32_t(used_++);
         double* to = numbers_ + place_[j] * kPanelRows;
@@ -38,7 +40,7 @@ class PanelCopy {
     }
 
     void grow(Size least) {
-        const Size room = least + least / 4 + 8;
+        const Size all = Size(place_.size()), room = all * n_ <= kWholeNumbers ? all : std::min(all, least + least / 2 + 8);
         auto memory = std::make_unique_for_overwrite<double[]>(panels_ * room * kPanelRows + kPanelLanes);
         void* first = memory.get();  // where a line of the cache begins: no number that is read lies on two of them
         size_t space = sizeof(double) * (panels_ * room * kPanelRows + kPanelLanes);
