@@ -29,10 +29,31 @@ struct Column {
     bool is_indicator = false;      // sparse: all that is stored is one and the same number
 };
 
+// Columns that store one number each, by the sets of them that occur in a row, their patterns. Pattern 0 is empty, any
+// other one has an earlier one, its parent, and one column more. See patterns.hpp.
+constexpr Size kMostPatterns = 2048;
+constexpr Size kPatternCopies = 4;  // of sums over patterns, side by side
+
+struct PatternColumn {
+    Size end;                       // its patterns end here, and begin where those of the column before end
+    Size place;                     // among the columns of the product, or -1
+};
+
+struct Patterns {
+    const uint16_t* of_row;         // (n)
+    const uint16_t* parent;         // (count)
+    Size count;
+    const PatternColumn* columns;   // (k)
+    Size k;
+};
+
 struct Columns {
     Size n, k;
     const Column* at;               // (k) addresses
     bool is_dense;
+    Size n_groups = 0;              // of columns that are there by their patterns, and for themselves without rows
+    const Patterns* groups = nullptr;
+    double* room = nullptr;         // for 2 * kPatternCopies * kMostPatterns numbers
 };
 
 struct Data {

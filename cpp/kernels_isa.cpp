@@ -4,6 +4,7 @@
 // A gradient reads the columns once: rows are taken in blocks small enough that their part of X stays in the cache
 // between X beta and X' r.
 #include "kernels.hpp"
+#include "pattern_kernels.hpp"
 #include "row_losses.hpp"
 #include "state_kernels.hpp"
 #include "tridiagonal.hpp"
@@ -20,7 +21,6 @@
 namespace {
 
 using bregpath::Column;
-using bregpath::Columns;
 
 constexpr Size kBlockNumbers = 32768;  // entries of X per block of rows: 256 kB
 constexpr Size kMinRows = 64;
@@ -176,6 +176,7 @@ void add_sparse_columns(const Columns& x, const double* beta, double* eta) {
             add_to_four(column, eta, [&](Size e) { return b * column.values[e]; });
         }
     }
+    for (Size l = 0; l < x.n_groups; ++l, shift = 0.0) add_patterns(x, x.groups[l], beta, -shift, eta);
     if (shift != 0.0)
         for (Size i = 0; i < x.n; ++i) eta[i] -= shift;
 }
@@ -210,6 +211,7 @@ void add_sparse_dots2(const Columns& x, const double* u, const double* v, double
         const double of_u = sparse_dot(column, u), of_v = sparse_dot(column, v);
         a[c] += (of_u - column.center * sum_u) / column.scale, b[c] += (of_v - column.center * sum_v) / column.scale;
     }
+    add_pattern_dots<2>(x, {u, v}, {a, b});
 }
 
 void add_sparse_dots(const Columns& x, const double* r, double* g) {
@@ -218,6 +220,7 @@ void add_sparse_dots(const Columns& x, const double* r, double* g) {
         const Column& column = x.at[c];
         g[c] += (sparse_dot(column, r) - column.center * sum) / column.scale;
     }
+    add_pattern_dots<1>(x, {r}, {g});
 }
 
 // --- products with columns of either kind, on rows i .. i + m; arrays begin at row 0 ---------------------------
