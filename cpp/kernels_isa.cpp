@@ -205,22 +205,22 @@ double sparse_dot(const Column& x, const double* r) {
 
 // Dots of columns with two vectors at once: the columns, which may lie far from each other, are read once.
 void add_sparse_dots2(const Columns& x, const double* u, const double* v, double* a, double* b) {
-    const double sum_u = total(u, x.n), sum_v = total(v, x.n);
+    const Together<2> sum =
+        x.n_groups > 0 ? add_pattern_dots<2>(x, {u, v}, {a, b}) : Together<2>{total(u, x.n), total(v, x.n)};
     for (Size c = 0; c < x.k; ++c) {
         const Column& column = x.at[c];
         const double of_u = sparse_dot(column, u), of_v = sparse_dot(column, v);
-        a[c] += (of_u - column.center * sum_u) / column.scale, b[c] += (of_v - column.center * sum_v) / column.scale;
+        a[c] += (of_u - column.center * sum.of[0]) / column.scale;
+        b[c] += (of_v - column.center * sum.of[1]) / column.scale;
     }
-    add_pattern_dots<2>(x, {u, v}, {a, b});
 }
 
 void add_sparse_dots(const Columns& x, const double* r, double* g) {
-    const double sum = total(r, x.n);
+    const double sum = x.n_groups > 0 ? add_pattern_dots<1>(x, {r}, {g}).of[0] : total(r, x.n);
     for (Size c = 0; c < x.k; ++c) {
         const Column& column = x.at[c];
         g[c] += (sparse_dot(column, r) - column.center * sum) / column.scale;
     }
-    add_pattern_dots<1>(x, {r}, {g});
 }
 
 // --- products with columns of either kind, on rows i .. i + m; arrays begin at row 0 ---------------------------
