@@ -107,6 +107,8 @@ struct Kernels {
     void (*curve_states)(const States&, const Data&, const double* share, double* u);
     // out = c0 a0 + c1 a1 + c2 a2 + c3 a3 + c4 a4: a stage of the Runge-Kutta-Chebyshev recursion.
     void (*combine)(Size size, const double* c, const double* const* a, double* out);
+    // to += factor x.
+    void (*add)(Size size, double factor, const double* x, double* to);
     // Of a symmetric tridiagonal matrix: `diagonal` becomes its eigenvalues, `axes` its eigenvectors, one after the other.
     void (*diagonalise)(Size k, double* diagonal, double* off, double* axes);
 };

@@ -341,6 +341,11 @@ void combine(Size size, const double* c, const double* const* a, double* out) {
     for (Size i = 0; i < size; ++i) out[i] = c0 * a0[i] + c1 * a1[i] + c2 * a2[i] + c3 * a3[i] + c4 * a4[i];
 }
 
+void add(Size size, double factor, const double* x, double* to) {
+#pragma omp simd
+    for (Size i = 0; i < size; ++i) to[i] += factor * x[i];
+}
+
 }  // namespace
 
 extern "C" const bregpath::Kernels* BREGPATH_NAME(bregpath_kernels)() {
@@ -361,6 +366,7 @@ extern "C" const bregpath::Kernels* BREGPATH_NAME(bregpath_kernels)() {
         .share_states = share_states,
         .curve_states = curve_states,
         .combine = combine,
+        .add = add,
         .diagonalise = diagonalise,
     };
     return &table;

@@ -66,8 +66,8 @@ void sum_by_pattern(Size n, const Patterns& group, const double* const* u, Toget
     for (Size s = 0; s < count; ++s) s2[s] += s3[s], sum[s] += s1[s], sum[s] += s2[s];
 }
 
-// Dots of the columns of all groups with vectors, without what centring takes away. Where there is a group, all rows have
-// come together in its empty pattern: returns their sums.
+// Dots of the columns of all groups with vectors, without what centring takes away. Where there is a group, all rows
+// have come together in its empty pattern: returns their sums.
 template <int vectors>
 Together<vectors> add_pattern_dots(const Columns& x, const double* const (&u)[vectors], double* const (&g)[vectors]) {
     auto* sum = reinterpret_cast<Together<vectors>*>(x.room);
