@@ -16,7 +16,7 @@ namespace bregpath {
 class PatternedColumns {
    public:
     explicit PatternedColumns(const Columns& x)
-        : x_(x), has_indicators_(std::any_of(x.at, x.at + x.k, [](const Column& c) { return c.is_indicator; })),
+        : x_(x), may_group_(std::any_of(x.at, x.at + x.k, [](const Column& c) { return c.is_indicator; })),
           home_(x.k) {}
 
     // Columns that are in groups at present.
@@ -25,8 +25,8 @@ class PatternedColumns {
     }
 
     Columns of(const Index& index) {
-        if (!has_indicators_) return choice_.of(x_, index);
-        if (is_due(index)) find_groups(index);
+        if (may_group_ && is_due(index)) find_groups(index);
+        if (groups_.empty()) return choice_.of(x_, index);
         chosen_.clear(), worthwhile_.clear();
         for (Group& group : groups_) group.begin_choice();
         for (const Size j : index) {
@@ -46,7 +46,9 @@ class PatternedColumns {
 
    private:
     struct Group {
-        std::vector<uint16_t> of_row, parent = {0};
+        explicit Group(Size n) : of_row(n, 0), parent(1, 0) {}
+
+        std::vector<uint16_t> of_row, parent;
         std::vector<PatternColumn> columns;
         Index members;    // which columns these are
         Size places = 0;  // stored, of those that are chosen
@@ -54,8 +56,8 @@ class PatternedColumns {
         Patterns patterns() const {
             return {of_row.data(), parent.data(), Size(parent.size()), columns.data(), Size(columns.size())};
         }
-        // A row costs as much as a stored place that is passed over, and so does a pattern.
-        bool pays() const { return places > Size(of_row.size() + parent.size()); }
+        // A row costs as much as a stored place that is passed over, and so does a pattern; making groups costs, too.
+        bool pays() const { return 2 * places > 3 * Size(of_row.size() + parent.size()); }
 
         void begin_choice() {
             places = 0;
@@ -78,7 +80,7 @@ class PatternedColumns {
             places += x_.at[j].count;
             if (home_[j].is_new) passed_ += x_.at[j].count;
         }
-        return places > x_.n && passed_ > patience_ * places;
+        return 2 * places > 3 * x_.n && passed_ > patience_ * places;
     }
 
     // Columns in their order, in which the indicators of a category are neighbours, while their patterns are few.
@@ -87,16 +89,17 @@ class PatternedColumns {
         std::fill(home_.begin(), home_.end(), Home{});
         room_.resize(2 * kPatternCopies * kMostPatterns);
         is_met_.assign(kMostPatterns, 0), child_.assign(kMostPatterns, 0);
-        Group group;
-        group.of_row.assign(x_.n, 0);
+        for (const Size j : index) home_[j].is_new = false;
+        Group group(x_.n);
         for (const Size j : index) {
-            home_[j].is_new = false;
             if (!x_.at[j].is_indicator || grow(group, j)) continue;
-            close(group);
+            if (!group.pays()) break;  // it is full: columns like these have too many patterns
+            keep(std::exchange(group, Group(x_.n)));
             grow(group, j);
         }
-        close(group);
+        if (group.pays()) keep(std::move(group));
         if (groups_.empty()) patience_ *= 2;  // there may never be one
+        may_group_ = patience_ < kMostPatience;
     }
 
     // Every pattern that rows of the column have becomes, with the column, another one. False where they are too many.
@@ -120,26 +123,17 @@ class PatternedColumns {
         return true;
     }
 
-    // Keep the group if it is worth it, and begin another one.
-    void close(Group& group) {
-        Group next;
-        if (group.pays()) {
-            for (size_t slot = 0; slot < group.members.size(); ++slot)
-                home_[group.members[slot]] = {int(groups_.size()), Size(slot), false};
-            groups_.push_back(std::move(group));
-            next.of_row.assign(x_.n, 0);
-        } else {  // its columns may be many, with few rows each
-            for (const Size j : group.members)
-                for (Size e = 0; e < x_.at[j].count; ++e) group.of_row[x_.at[j].rows[e]] = 0;
-            next.of_row.swap(group.of_row);
-        }
-        group = std::move(next);
+    void keep(Group group) {
+        for (size_t slot = 0; slot < group.members.size(); ++slot)
+            home_[group.members[slot]] = {int(groups_.size()), Size(slot), false};
+        groups_.push_back(std::move(group));
     }
 
     static constexpr Size kRowsPerPattern = 4;  // at least, on average
+    static constexpr Size kMostPatience = 64;
 
     Columns x_;
-    bool has_indicators_;
+    bool may_group_;
     std::vector<Home> home_;             // of each column
     std::vector<Group> groups_;
     Size passed_ = 0, patience_ = 4;     // passes over all that is chosen take as long as making groups of it

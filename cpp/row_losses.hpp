@@ -86,8 +86,8 @@ double rows_of(const Data& d, Size i0, Size m, const double* eta, double* r) {
     return value;
 }
 
-// The same, with the exponentials of a run of rows before their logarithms: in one loop both are a chain so long that few
-// rows are under way at a time.
+// The same, with the exponentials of a run of rows before their logarithms: in one loop both are a chain so long that
+// few rows are under way at a time.
 template <>
 double rows_of<Logistic, true>(const Data& d, Size i0, Size m, const double* eta, double* r) {
     const double *y = d.y + i0, *w = d.w + i0;
