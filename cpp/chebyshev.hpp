@@ -22,6 +22,7 @@ class Chebyshev {
     struct Stages {
         double first = 1;  // share of a step after which the first stage lies; with no other one it is Euler's method
         std::vector<Factors> others;  // for a step of length 1
+        std::vector<double> shares = {1};  // of the speeds at the start and at the stages in the whole step
     };
 
     const Stages& stages(Size s) {
@@ -56,7 +57,22 @@ class Chebyshev {
             const double mu = 2 * b[j] * w0 / b[j - 1], nu = -b[j] / b[j - 2], mu1 = 2 * b[j] * w1 / b[j - 1];
             c.others.push_back({1 - mu - nu, mu, nu, mu1, -(1.0 - b[j - 1] * T[j - 1]) * mu1});
         }
+        c.shares = shares_of(c);
         return c;
+    }
+
+    // The recursion, of what stages have of each speed.
+    static std::vector<double> shares_of(const Stages& c) {
+        const size_t s = c.others.size() + 1;
+        std::vector<double> before(s, 0.0), stage(s, 0.0);
+        stage[0] = c.first;
+        for (size_t j = 1; j < s; ++j) {
+            const Factors& f = c.others[j - 1];
+            for (size_t i = 0; i < s; ++i) before[i] = f[1] * stage[i] + f[2] * before[i];
+            before[j] += f[3], before[0] += f[4];
+            std::swap(stage, before);
+        }
+        return stage;
     }
 
     double damping_, stability_;

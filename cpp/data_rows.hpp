@@ -37,7 +37,11 @@ class DataRows : public Rows {
 
     void begin(const Point& now, const double* speed, double h, const Chebyshev::Stages& stages) override {
         live_ = now.columns, h_ = h;
-        if (!linear_) return moving_.begin(size_, now_.R.data(), now_.residual.data(), stages.first * h);
+        if (!linear_) {
+            shares_ = stages.shares, n_stages_ = 0;
+            next_.R = now_.R;
+            return add_to_R(now_.residual.data());
+        }
         const Size moving = Size(live_.size()) * outputs_, all = moving + n_alpha;
         start_.assign(now.beta, now.beta + moving), start_.insert(start_.end(), now.alpha, now.alpha + n_alpha);
         speed_.assign(speed, speed + all), changed_.resize(all);
@@ -47,7 +51,7 @@ class DataRows : public Rows {
     void stage(const Point& at, const Factors& factors, double* speed) override {
         if (!linear_) {
             evaluate(at, r_.data(), speed, false);
-            return moving_.next(k_, factors, r_.data());
+            return add_to_R(r_.data());
         }
         const Size moving = Size(live_.size()) * outputs_, all = moving + n_alpha;
         for (Size i = 0; i < all; ++i) changed_[i] = (i < moving ? at.beta[i] : at.alpha[i - moving]) - start_[i];
@@ -58,7 +62,6 @@ class DataRows : public Rows {
 
     double arrive(const Point& end, double* speed) override {
         if (linear_) return arrive_linearly(end, speed);
-        std::swap(next_.R, moving_.stage());
         return evaluate(end, next_.residual.data(), speed, true);
     }
 
@@ -140,6 +143,9 @@ class DataRows : public Rows {
         return value;
     }
 
+    // R between the stages is not asked for: what its end has of the residual at the next one.
+    void add_to_R(const double* residual) { k_->add(size_, h_ * shares_[n_stages_++], residual, next_.R.data()); }
+
     // Exact but for R, which follows from the integrals.
     double arrive_linearly(const Point& end, double* speed) {
         const Size k = Size(live_.size()), moving = k * outputs_;
@@ -173,7 +179,9 @@ class DataRows : public Rows {
     std::vector<double> aside_;         // predictor and residual of a point that is no step's
     std::vector<double> r_, products_;  // rows; X'dR and X'r of the other columns
     Index live_, others_;  // columns of the step; others: all of them for linear stages
-    Recursion moving_;     // R, or of linear stages the integrals of the changes of (beta, alpha) since the start
+    std::vector<double> shares_;
+    size_t n_stages_ = 0;
+    Recursion moving_;     // of linear stages: the integrals of the changes of (beta, alpha) since the start
     double h_ = 0;
     std::vector<double> start_, speed_, changed_, zero_, frozen_;  // of linear stages
 };

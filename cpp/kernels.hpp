@@ -29,10 +29,31 @@ struct Column {
     bool is_indicator = false;      // sparse: all that is stored is one and the same number
 };
 
+// Columns that store one number each, by the sets of them that occur in a row, their patterns. Pattern 0 is empty, any
+// other one has an earlier one, its parent, and one column more. See patterns.hpp.
+constexpr Size kMostPatterns = 2048;
+constexpr Size kPatternCopies = 4;  // of sums over patterns, side by side
+
+struct PatternColumn {
+    Size end;                       // its patterns end here, and begin where those of the column before end
+    Size place;                     // among the columns of the product, or -1
+};
+
+struct Patterns {
+    const uint16_t* of_row;         // (n)
+    const uint16_t* parent;         // (count)
+    Size count;
+    const PatternColumn* columns;   // (k)
+    Size k;
+};
+
 struct Columns {
     Size n, k;
     const Column* at;               // (k) addresses
     bool is_dense;
+    Size n_groups = 0;              // of columns that are there by their patterns, and for themselves without rows
+    const Patterns* groups = nullptr;
+    double* room = nullptr;         // for 2 * kPatternCopies * kMostPatterns numbers
 };
 
 // Dense columns in panels: some rows of one column after the other, then the next rows. A product with all of them, and one with
@@ -101,6 +122,8 @@ struct Kernels {
     void (*curve_states)(const States&, const Data&, const double* share, double* u);
     // out = c0 a0 + c1 a1 + c2 a2 + c3 a3 + c4 a4: a stage of the Runge-Kutta-Chebyshev recursion.
     void (*combine)(Size size, const double* c, const double* const* a, double* out);
+    // to += factor x.
+    void (*add)(Size size, double factor, const double* x, double* to);
     // Of a symmetric tridiagonal matrix: `diagonal` becomes its eigenvalues, `axes` its eigenvectors, one after the other.
     void (*diagonalise)(Size k, double* diagonal, double* off, double* axes);
     // Products of dense columns, a multiple of four, with each other, added to one half of `out` (k, k) at least: each is less

@@ -6,6 +6,7 @@
 #include "kernels.hpp"
 #include "moment_kernels.hpp"
 #include "panel_kernels.hpp"
+#include "pattern_kernels.hpp"
 #include "row_losses.hpp"
 #include "state_kernels.hpp"
 #include "tridiagonal.hpp"
@@ -157,6 +158,7 @@ void add_sparse_columns(const Columns& x, const double* beta, double* eta) {
             add_to_four(column, eta, [&](Size e) { return b * column.values[e]; });
         }
     }
+    for (Size l = 0; l < x.n_groups; ++l, shift = 0.0) add_patterns(x, x.groups[l], beta, -shift, eta);
     if (shift != 0.0)
         for (Size i = 0; i < x.n; ++i) eta[i] -= shift;
 }
@@ -178,16 +180,18 @@ double sparse_dot(const Column& x, const double* r) {
 
 // Dots of columns with two vectors at once: the columns, which may lie far from each other, are read once.
 void add_sparse_dots2(const Columns& x, const double* u, const double* v, double* a, double* b) {
-    const double sum_u = total(u, x.n), sum_v = total(v, x.n);
+    const Together<2> sum =
+        x.n_groups > 0 ? add_pattern_dots<2>(x, {u, v}, {a, b}) : Together<2>{total(u, x.n), total(v, x.n)};
     for (Size c = 0; c < x.k; ++c) {
         const Column& column = x.at[c];
         const double of_u = sparse_dot(column, u), of_v = sparse_dot(column, v);
-        a[c] += (of_u - column.center * sum_u) / column.scale, b[c] += (of_v - column.center * sum_v) / column.scale;
+        a[c] += (of_u - column.center * sum.of[0]) / column.scale;
+        b[c] += (of_v - column.center * sum.of[1]) / column.scale;
     }
 }
 
 void add_sparse_dots(const Columns& x, const double* r, double* g) {
-    const double sum = total(r, x.n);
+    const double sum = x.n_groups > 0 ? add_pattern_dots<1>(x, {r}, {g}).of[0] : total(r, x.n);
     for (Size c = 0; c < x.k; ++c) {
         const Column& column = x.at[c];
         g[c] += (sparse_dot(column, r) - column.center * sum) / column.scale;
@@ -303,6 +307,11 @@ void combine(Size size, const double* c, const double* const* a, double* out) {
     for (Size i = 0; i < size; ++i) out[i] = c0 * a0[i] + c1 * a1[i] + c2 * a2[i] + c3 * a3[i] + c4 * a4[i];
 }
 
+void add(Size size, double factor, const double* x, double* to) {
+#pragma omp simd
+    for (Size i = 0; i < size; ++i) to[i] += factor * x[i];
+}
+
 }  // namespace
 
 extern "C" const bregpath::Kernels* BREGPATH_NAME(bregpath_kernels)() {
@@ -325,6 +334,7 @@ extern "C" const bregpath::Kernels* BREGPATH_NAME(bregpath_kernels)() {
         .share_states = share_states,
         .curve_states = curve_states,
         .combine = combine,
+        .add = add,
         .diagonalise = diagonalise,
         .gram = gram,
         .spread = spread,

@@ -13,15 +13,16 @@ namespace bregpath {
 // Of the columns that have moved, each copied when it first does.
 class PanelCopy {
    public:
-    PanelCopy(Size n, Size columns) : n_(n), panels_((n + kPanelRows - 1) / kPanelRows), place_(columns, -1) {}
+    explicit PanelCopy(const Columns& x)
+        : x_(x), n_(x.n), panels_((x.n + kPanelRows - 1) / kPanelRows), place_(x.k, -1) {}
 
-    // Some columns of x, valid until the next choice.
-    Panels of(const Columns& x, const Index& index) {
+    // Some of the columns, valid until the next choice.
+    Panels of(const Index& index) {
         const Size added = std::count_if(index.begin(), index.end(), [this](auto j) { return place_[j] < 0; });
         if (used_ + added > room_) grow(used_ + added);
         chosen_.clear();
         for (const auto j : index) {
-            if (place_[j] < 0) add(j, x.at[j].values);
+            if (place_[j] < 0) add(j, x_.at[j].values);
             chosen_.push_back(place_[j]);
         }
         return {n_, Size(chosen_.size()), room_ * kPanelRows, numbers_, chosen_.data()};
@@ -40,7 +41,7 @@ class PanelCopy {
     }
 
     void grow(Size least) {
-        const Size all = Size(place_.size()), room = all * n_ <= kWholeNumbers ? all : std::min(all, least + least / 2 + 8);
+        const Size all = x_.k, room = all * n_ <= kWholeNumbers ? all : std::min(all, least + least / 2 + 8);
         auto memory = std::make_unique_for_overwrite<double[]>(panels_ * room * kPanelRows + kPanelLanes);
         void* first = memory.get();  // where a line of the cache begins: no number that is read lies on two of them
         size_t space = sizeof(double) * (panels_ * room * kPanelRows + kPanelLanes);
@@ -50,6 +51,7 @@ class PanelCopy {
         memory_ = std::move(memory), numbers_ = larger, room_ = room;
     }
 
+    Columns x_;
     Size n_, panels_, used_ = 0, room_ = 0;
     std::vector<int32_t> place_, chosen_;
     std::unique_ptr<double[]> memory_;

@@ -1,8 +1,10 @@
 // Columns of a matrix, with the same columns for every output.
+#include <optional>
 #include <utility>
 
 #include "data_rows.hpp"
 #include "panels.hpp"
+#include "patterns.hpp"
 
 namespace bregpath {
 
@@ -13,47 +15,51 @@ constexpr Size kMaxPanelled = 16384;  // rows: longer columns are read as fast a
 class RegressionRows final : public DataRows {
    public:
     RegressionRows(const Kernels* kernels, const Data& data, const Columns& x, double alpha_rate, UserLoss user)
-        : DataRows(kernels, x.n, data.q, alpha_rate, x.k, data.q, false), data_(data), plain_(data), x_(x),
-          user_(std::move(user)), has_panels_(x.is_dense && !user_.evaluate && x.n <= kMaxPanelled), panels_(x.n, x.k),
-          h_(size_), u_(size_) {
+        : DataRows(kernels, x.n, data.q, alpha_rate, x.k, data.q, false), data_(data), plain_(data), live_x_(x),
+          other_x_(x), user_(std::move(user)), h_(size_), u_(size_) {
         plain_.offset = nullptr;
-        if (has_panels_) lanes_.resize(x.k * data.q * kPanelLanes);
+        if (!x.is_dense || user_.evaluate || x.n > kMaxPanelled) return;
+        panels_.emplace(x), lanes_.resize(x.k * data.q * kPanelLanes);
     }
+
+    Size n_grouped() const override { return live_x_.n_grouped(); }
 
     void hessian(const Point& v, double* out) override {
         pause(double(size_) * (v.columns.size() + 1));
         double* of_alpha = out + v.columns.size() * data_.q;
-        if (has_panels_)
-            return k_->panel_hessian(panels_.of(x_, v.columns), data_, h_.data(), v.alpha, v.beta, u_.data(), out, of_alpha,
+        if (panels_)
+            return k_->panel_hessian(panels_->of(v.columns), data_, h_.data(), v.alpha, v.beta, u_.data(), out, of_alpha,
                                      lanes_.data());
         if (!user_.curvature)
-            return k_->hessian(of(v.columns), data_, h_.data(), v.alpha, v.beta, u_.data(), out, of_alpha);
+            return k_->hessian(live_x_.of(v.columns), data_, h_.data(), v.alpha, v.beta, u_.data(), out, of_alpha);
         hessian_rows(v, u_.data());
-        dots(v.columns, {u_.data()}, out);
+        multiply(live_x_.of(v.columns), {u_.data()}, out);
         k_->totals(n, n_alpha, u_.data(), of_alpha);
     }
 
    protected:
-    void predict(const Point& at, double* eta) override { k_->predict(of(at.columns), data_, at.alpha, at.beta, eta); }
+    void predict(const Point& at, double* eta) override {
+        k_->predict(live_x_.of(at.columns), data_, at.alpha, at.beta, eta);
+    }
 
     double loss(const double* eta, double* r) override {
         return user_.evaluate ? user_.evaluate(eta, r) : k_->loss(data_, n, eta, r);
     }
 
     double gradient(const Point& at, double* eta, double* r, double* g, bool want_value) override {
-        if (has_panels_)
-            return k_->panel_gradient(panels_.of(x_, at.columns), data_, at.alpha, at.beta, eta, r, g, lanes_.data(),
+        if (panels_)
+            return k_->panel_gradient(panels_->of(at.columns), data_, at.alpha, at.beta, eta, r, g, lanes_.data(),
                                       want_value);
         if (!user_.evaluate)
-            return k_->gradient(of(at.columns), data_, at.alpha, at.beta, eta, r, g, want_value);
+            return k_->gradient(live_x_.of(at.columns), data_, at.alpha, at.beta, eta, r, g, want_value);
         predict(at, eta);
         const double value = loss(eta, r);
-        dots(at.columns, {r}, g);
+        multiply(live_x_.of(at.columns), {r}, g);
         return value;
     }
 
     void dots(const Index& columns, std::initializer_list<const double*> vectors, double* out) override {
-        multiply(of(columns), vectors, out);
+        multiply(other_x_.of(columns), vectors, out);
     }
 
     void set_curvature(const double* eta) override {
@@ -62,7 +68,7 @@ class RegressionRows final : public DataRows {
     }
 
     void hessian_rows(const Point& v, double* u) override {
-        k_->predict(of(v.columns), plain_, v.alpha, v.beta, u);
+        k_->predict(live_x_.of(v.columns), plain_, v.alpha, v.beta, u);
         if (user_.curvature)
             user_.curvature(eta_, u);
         else
@@ -70,15 +76,11 @@ class RegressionRows final : public DataRows {
     }
 
    private:
-    Columns of(const Index& columns) { return choice_.of(x_, columns); }
-
     Data data_, plain_;  // plain: without an offset
-    Columns x_;
+    PatternedColumns live_x_, other_x_;  // columns that move, and those of which only derivatives are asked for
     UserLoss user_;
-    ColumnChoice choice_;
-    const bool has_panels_;
-    PanelCopy panels_;
-    std::vector<double> lanes_;
+    std::optional<PanelCopy> panels_;
+    std::vector<double> lanes_;  // of their products
     const double* eta_ = nullptr;  // where the curvature of a user's loss is taken
     std::vector<double> h_, u_;
 };

@@ -29,6 +29,8 @@ class Rows {
 
     // Rows of R and residual that pass the border: none where nothing is made of them.
     virtual Size n_kept() const { return n; }
+    // Columns that are multiplied by the patterns of their rows where that pays.
+    virtual Size n_grouped() const { return 0; }
 
     const Size n, n_alpha;
     const double alpha_rate;

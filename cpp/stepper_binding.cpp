@@ -290,6 +290,8 @@ class PyStepper {
         }
     }
 
+    Size n_grouped() const { return stepper_->rows().n_grouped(); }
+
     Lookout lookout;
     nb::object arguments;                      // whose arrays are in use
     nb::object user_evaluate, user_curvature;  // a loss written in Python, or nothing
@@ -381,5 +383,6 @@ void bind_stepper(nb::module_& m, const Kernels* chosen) {
              nb::arg("check"))
         .def("advance", &PyStepper::advance, nb::arg("arrays"), nb::arg("until"), nb::arg("max_steps"),
              nb::arg("keep_rows"))
-        .def("values", &PyStepper::values, nb::arg("arrays"));
+        .def("values", &PyStepper::values, nb::arg("arrays"))
+        .def_prop_ro("n_grouped", &PyStepper::n_grouped, "Columns that are multiplied by the patterns of their rows.");
 }
