@@ -92,12 +92,16 @@ class Trajectory:
         )
         longer = replace(
             self,
-            chunks=[*self.chunks, chunk],
+            chunks=[*self.chunks, self.finished(chunk, order)],
             order=order,
             events=self.events + events,
             n_steps=self.n_steps + steps.n_steps,
         )
         return longer, lambda: np.count_nonzero(active, axis=1)
+
+    def finished(self, chunk: Chunk, order: list[int]) -> Chunk:
+        """The next chunk as it is kept; ``order`` has its columns."""
+        return chunk
 
     @property
     def start(self) -> float:
