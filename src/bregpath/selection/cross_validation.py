@@ -35,7 +35,7 @@ LARGE = 2**23  # bytes a step from which on looking costs nothing in comparison,
 FIRST_OF_LARGE = 0.25  # ... so that it is done sooner, and as often as it can tell something
 SMALL, STRETCH_OF_SMALL = 2**16, 0.25  # bytes of a Gram matrix up to which steps cost nothing in comparison, ...
 SMALL_ROWS = 2**18  # ... and of the data
-SMALL_OF_SEVERAL = 0.6, 0.4  # shares of the times, where kappas compete and steps cost nothing
+SMALL_OF_SEVERAL = 0.5, 0.3  # shares of the times, where kappas compete and steps cost nothing
 FEW_TIMES = 20  # that few times are traced on all rows at once
 
 
@@ -187,8 +187,8 @@ def _validate_one(
             race = Race([curves], report)
             tracks = [Entrant(whole, curves), *(Entrant(part, curves) for part in parts)]
             integrate(tracks, race.ticks(), race.is_over, each)
-        curves.follow(curve.t_min for curve in curves.measured(se_rule).values())
-        return curves.select(min(first, len(clock)), se_rule)
+        curves.follow(curves.done, (curve.t_min for curve in curves.measured(se_rule).values()))
+        return curves.select(max(min(first, len(clock)), curves.done), se_rule)
 
 
 def _validate_several(
@@ -238,23 +238,30 @@ def _choose(
     mean_surface = {kappa: curves.measured(se_rule) for kappa, curves in entered.items()}
     surface = {kappa: curves.measured(se_rule) for kappa, curves in themselves.items()} if averaged else mean_surface
     choices, plain_best, weights = {}, set(), next(iter(entered.values())).weights
+    as_means, as_paths = set[float](), set[float]()  # the kappas that are chosen, and how they are read
     for measure in next(iter(surface.values())):
         means, plain = ({kappa: one[kappa][measure] for kappa in entered} for one in (mean_surface, surface))
         if averaged and not must_average and path_is_better(means, plain, weights):
             plain_best.add(measure)
-        choices[measure] = choose_kappas(plain if measure in plain_best else means, weights, plain)
-    chosen = {kappa: entered[kappa] for kappa in sorted({kappa for pair in choices.values() for kappa in pair})}
-    needed = ((curve.t_min for one in (mean_surface, surface) for curve in one[kappa].values()) for kappa in chosen)
-    each(lambda pair: pair[0].follow(pair[1]), zip(chosen.values(), needed, strict=True))
-    selections = {kappa: curves.select(curves.done, se_rule) for kappa, curves in chosen.items()}
-    sparse = selections
+        low, sparse = choices[measure] = choose_kappas(plain if measure in plain_best else means, weights, plain)
+        (as_means if averaged and measure not in plain_best else as_paths).add(low)
+        as_paths.add(sparse)
+
+    def follow(kappa: float) -> None:
+        times = (curve.t_min for one in (mean_surface, surface) for curve in one[kappa].values())
+        entered[kappa].follow(entered[kappa].n_times, times)
+
+    each(follow, sorted(as_means | as_paths))
     if averaged:
-        alone = {kappa: replace(themselves[kappa], whole=curves.whole.plain()) for kappa, curves in chosen.items()}
-        sparse = {kappa: curves.select(curves.done, se_rule) for kappa, curves in alone.items()}
+        themselves = {kappa: replace(themselves[kappa], whole=entered[kappa].whole.plain()) for kappa in as_paths}
+    selections, alone = (
+        {kappa: one[kappa].select(one[kappa].n_times, se_rule) for kappa in sorted(some)}
+        for one, some in ((entered, as_means), (themselves, as_paths))
+    )
     given_up = tuple(kappa for kappa, curves in entered.items() if curves.is_given_up)
     return Selection.of_kappas(
         surface=surface, mean_surface=mean_surface, given_up=given_up, _kappas=choices,
-        _plain_best=frozenset(plain_best), _of_kappa=selections, _plain_of_kappa=sparse,
+        _plain_best=frozenset(plain_best), _of_kappa=selections or alone, _plain_of_kappa=alone,
     )  # fmt: skip
 
 

@@ -26,6 +26,7 @@ __all__ = [
     "choose_kappas",
     "chosen_by",
     "path_is_better",
+    "prospect",
     "window",
 ]
 
@@ -116,10 +117,9 @@ class Race:
     """Folds of all kappas that advance together, each until its curve has turned or it has fallen too far behind.
 
     A kappa is given up once its best score so far is worse than that of another by more than a standard error of their
-    difference within folds, and by more than twice of what it has gained during the last stretch: two more of the kind
-    would not bring it back. If it is the larger of the two it might be the sparse choice in spite of that, unless it is
-    worse by more than a standard error of the other score as well. Who stands still may be about to jump, and is not
-    given up: paths of large kappas and structures move in steps.
+    difference within folds, and by more than what it may still gain (see `prospect`). If it is the larger of the two it
+    might be the sparse choice in spite of that, unless it is worse by more than a standard error of the other score as
+    well. Who stands still may be about to jump, and is not given up: paths of large kappas and structures move in steps.
     """
 
     curves: Sequence[FoldCurves]
@@ -151,16 +151,34 @@ class Race:
         sign = -1.0 if one.folds[0].scorers[k].larger_is_better else 1.0
         mine = sign * one.scores(k)
         best, place = lowest(mine, one.weights)
-        before, _ = lowest(mine[:, : max(1, one.done - STRETCH)], one.weights)
+        more = prospect(mine, one.weights)
         moved = float(np.ptp(aggregate(mine[:, -STRETCH:], one.weights)[0]))
         for other in (other for other in self.curves if other.done):
             ahead, there = lowest(sign * other.scores(k), one.weights)
-            margin = max(paired_error(place[:, None], there[:, None], one.weights)[0], 2 * (before - best))
+            margin = max(paired_error(place[:, None], there[:, None], one.weights)[0], more)
             if other.study.kappa < one.study.kappa:
                 margin = max(margin, aggregate(there[:, None], one.weights)[1][0])
             if margin < best - ahead < moved / STILL:
                 return True
         return False
+
+
+def prospect(scores: Array, weights: Array) -> float:
+    """What a curve may still gain: twice of what it has during the last stretch, or less where it slows down.
+
+    If it has gained less than in the stretch before, it will go on to do so by the same factor.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> steady, slowing = -np.arange(36.0), 2.0 ** -np.arange(3).repeat(12)
+    >>> [float(prospect(curve[None], np.ones(1))) for curve in (steady, slowing)]
+    [24.0, 0.25]
+    """
+    past = (scores[:, : max(1, scores.shape[1] - k * STRETCH)] for k in range(3))
+    now, before, earlier = (lowest(part, weights)[0] for part in past)
+    gain, last = before - now, earlier - before
+    return min(2 * gain, gain**2 / (last - gain)) if gain < last < np.inf else 2 * gain
 
 
 def path_is_better(means: Mapping[float, ScoreCurve], plain: Mapping[float, ScoreCurve], weights: Array) -> bool:
