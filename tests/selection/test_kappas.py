@@ -13,6 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import bregpath
 from bregpath.selection import kappas as module
 from bregpath.selection.cross_validation import cross_validate
+from bregpath.selection.fold_curves import FoldCurves, Looks
 from bregpath.selection.kappas import KAPPAS, Race, check_kappas, choose_kappas
 from bregpath.selection.result import ScoreCurve
 from tests.graphs.cases import data_of, graph_of
@@ -217,6 +218,7 @@ def _race_of(curves):
     for kappa, scores in curves.items():
         fold = [SimpleNamespace(scores=row[None], scorers=[SimpleNamespace(larger_is_better=False)]) for row in scores]
         part = SimpleNamespace(folds=fold, scores=lambda k, scores=scores: scores, done=scores.shape[1])
+        part.all_scores = lambda k, scores=scores: [scores]
         part.study, part.weights = SimpleNamespace(kappa=kappa), np.ones(len(scores))
         entered.append(part)
     return Race(entered, lambda t: None)
@@ -238,6 +240,35 @@ def test_a_smaller_kappa_is_given_up_for_a_small_difference_a_larger_one_for_a_s
     gaining = still - 2 * rising  # two more stretches of the kind bring it back
     race = _race_of({1.0: gaining, 10.0: flat})
     assert not race._is_hopeless(race.curves[0])
+    slowing = flat + 0.08 + 0.5 * 0.8 ** np.maximum(np.arange(41) - 25, 0)  # they would, but gains become less
+    race = _race_of({1.0: slowing, 10.0: flat})
+    assert race._is_hopeless(race.curves[0])
+    race.curves[0].all_scores = lambda k: [gaining, behind]  # a mean that gains follows a path that does not
+    assert race._is_hopeless(race.curves[0])
+
+
+def _curves_of(scores, plain):
+    """Curves of several kappas with scores (folds, times) that are given, at times 1, 2, ..."""
+    scorer = SimpleNamespace(larger_is_better=False, is_smooth=True)
+    track = SimpleNamespace(record=SimpleNamespace(result=None))
+    folds = [
+        SimpleNamespace(scores=a[None], plain_scores=b[None], has_plain=True, scorers=[scorer], track=track, test=[k])
+        for k, (a, b) in enumerate(zip(scores, plain, strict=True))
+    ]
+    study, clock = SimpleNamespace(w=np.ones(len(folds))), np.arange(1.0, 2 * scores.shape[1])
+    return FoldCurves(study, None, clock, folds, Looks(1, 1, 5, of_several=True))
+
+
+def test_a_curve_that_is_past_its_best_ends(rng):
+    """It rises by less than the differences within folds, so that it has not clearly turned."""
+    t, noise = np.arange(1.0, 41.0), rng.normal(size=(5, 1))
+    noise = 10 * (noise - noise.mean()) * np.sin(t)
+    early, late, still = noise + (t - 10) ** 2 / 100, noise + (t - 30) ** 2 / 100, noise + 0.0 * t
+    cases = ((early, early, True), (late, early, False), (early, late, False), (still, still, False))
+    for scores, plain, ends in cases:
+        curves = _curves_of(scores, plain)
+        curves.look()
+        assert curves.is_over == ends and (curves.turn == len(t) - 1) == ends
 
 
 def test_early_end_finds_the_kappa_of_the_whole():

@@ -96,8 +96,8 @@ def is_past(scores: Array, weights: Array, times: Array) -> bool:
     Examples
     --------
     >>> import numpy as np
-    >>> scores = np.array([[3.0, 1.0, 1.2, 1.1], [9.0, 8.0, 8.1, 8.2]])
-    >>> is_past(scores, np.ones(2), np.array([1.0, 2.0, 4.0, 8.0])), is_past(scores, np.ones(2), np.arange(1.0, 5.0))
+    >>> scores = np.array([[3.0, 1.0, 1.8, 2.0], [9.0, 8.0, 8.6, 8.9]])
+    >>> is_past(scores, np.ones(2), np.array([1.0, 2.0, 4.0, 8.0])), is_past(scores, np.ones(2), np.arange(2.0, 6.0))
     (True, False)
     """
     mean, se = aggregate(scores, weights)

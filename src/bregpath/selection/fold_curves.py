@@ -147,6 +147,10 @@ class FoldCurves:
         """The same of the paths themselves, where they are read as means."""
         return np.stack([fold.plain_scores[k] for fold in self.folds])
 
+    def all_scores(self, k: int) -> list[Array]:
+        """Both of these, or the one that there is."""
+        return [self.scores(k), self.plain_scores(k)] if self.folds[0].has_plain else [self.scores(k)]
+
     def look(self) -> None:
         """See whether all curves have turned, or there is no more to come; else when to look again."""
         total, patience = len(self.clock), self.looks.patience
@@ -183,7 +187,7 @@ class FoldCurves:
                 turn = not_best(curve[0], turn, larger_is_better=larger)
         # Of few rows a curve may rise for ever without doing so clearly.
         times = self.clock[: self.done]
-        if turn is None and all(is_past(sign * scores, self.weights, times) for scores in (plain, self.scores(k))):
+        if turn is None and all(is_past(sign * scores, self.weights, times) for scores in self.all_scores(k)):
             turn = self.done - 1
         return turn, run
 

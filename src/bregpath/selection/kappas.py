@@ -37,7 +37,7 @@ KAPPAS = (0.1, 1.0, 10.0, 30.0)
 # From this kappa on, the window of a path does not depend on it. Below, coefficients grow the slower the smaller kappa
 # is, and the window is longer in proportion.
 UNDAMPED = 10.0
-STRETCH = 12  # times over which the gain of a kappa is taken
+STRETCH = 8  # times over which the gain of a kappa is taken
 STILL = 0.05  # of its distance from another one: a kappa that moves less during a stretch stands still
 
 
@@ -119,7 +119,8 @@ class Race:
     A kappa is given up once its best score so far is worse than that of another by more than a standard error of their
     difference within folds, and by more than what it may still gain (see `prospect`). If it is the larger of the two it
     might be the sparse choice in spite of that, unless it is worse by more than a standard error of the other score as
-    well. Who stands still may be about to jump, and is not given up: paths of large kappas and structures move in steps.
+    well. Who stands still may be about to jump, and is not given up: paths of large kappas and of structures move in
+    steps.
     """
 
     curves: Sequence[FoldCurves]
@@ -148,18 +149,19 @@ class Race:
         return all(self._is_behind(one, k) for k in range(len(one.folds[0].scorers)))
 
     def _is_behind(self, one: FoldCurves, k: int) -> bool:
-        sign = -1.0 if one.folds[0].scorers[k].larger_is_better else 1.0
-        mine = sign * one.scores(k)
-        best, place = lowest(mine, one.weights)
-        more = prospect(mine, one.weights)
-        moved = float(np.ptp(aggregate(mine[:, -STRETCH:], one.weights)[0]))
-        for other in (other for other in self.curves if other.done):
-            ahead, there = lowest(sign * other.scores(k), one.weights)
-            margin = max(paired_error(place[:, None], there[:, None], one.weights)[0], more)
-            if other.study.kappa < one.study.kappa:
-                margin = max(margin, aggregate(there[:, None], one.weights)[1][0])
-            if margin < best - ahead < moved / STILL:
-                return True
+        """By one of them; a mean follows the path, so that it is enough if the path is."""
+        sign, weights = -1.0 if one.folds[0].scorers[k].larger_is_better else 1.0, one.weights
+        rivals = [other for other in self.curves if other.done and other is not one]
+        ahead = [(other.study.kappa, *lowest(sign * other.scores(k), weights)) for other in rivals]
+        for mine in one.all_scores(k):
+            best, place = lowest(sign * mine, weights)
+            more, moved = prospect(sign * mine, weights), np.ptp(aggregate(mine[:, -STRETCH:], weights)[0])
+            for kappa, theirs, there in ahead:
+                margin = max(paired_error(place[:, None], there[:, None], weights)[0], more)
+                if kappa < one.study.kappa:
+                    margin = max(margin, aggregate(there[:, None], weights)[1][0])
+                if margin < best - theirs < moved / STILL:
+                    return True
         return False
 
 
@@ -171,9 +173,9 @@ def prospect(scores: Array, weights: Array) -> float:
     Examples
     --------
     >>> import numpy as np
-    >>> steady, slowing = -np.arange(36.0), 2.0 ** -np.arange(3).repeat(12)
+    >>> steady, slowing = -np.arange(24.0), 2.0 ** -np.arange(3).repeat(8)
     >>> [float(prospect(curve[None], np.ones(1))) for curve in (steady, slowing)]
-    [24.0, 0.25]
+    [16.0, 0.25]
     """
     past = (scores[:, : max(1, scores.shape[1] - k * STRETCH)] for k in range(3))
     now, before, earlier = (lowest(part, weights)[0] for part in past)
