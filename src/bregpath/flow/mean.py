@@ -84,7 +84,7 @@ class MeanTrajectory(Trajectory):
 
     def read(self, times: Array) -> tuple[Array, IntArray, Array]:
         """As of `Trajectory`."""
-        alpha, columns, beta = self._null(np.tile(times, 1 + self.has_plain))
+        alpha, columns, beta = self._null((1 + self.has_plain) * len(times))
         plain_alpha, plain_beta = alpha[len(times) :], beta[len(times) :]
         for chunk, here in self._holders(times):
             assert isinstance(chunk, MeanChunk)

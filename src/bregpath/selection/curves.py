@@ -12,6 +12,7 @@ __all__ = [
     "aggregate",
     "choose",
     "clear_turn",
+    "curve_of",
     "is_clearly_better",
     "is_past",
     "lowest",
@@ -107,10 +108,15 @@ def is_past(scores: Array, weights: Array, times: Array) -> bool:
 
 def lowest(scores: Array, weights: Array) -> tuple[float, Array]:
     """The lowest mean of scores (folds, times), and the scores of the folds there."""
-    mean = aggregate(scores, weights)[0]
-    mean = np.where(np.isfinite(mean), mean, np.inf)
-    i = int(np.argmin(mean))
-    return float(mean[i]), scores[:, i]
+    curve = curve_of(scores, weights)
+    i = int(curve.argmin())
+    return float(curve[i]), scores[:, i]
+
+
+def curve_of(scores: Array, weights: Array) -> Array:
+    """The mean over the folds, to be minimised: infinite where it is not a number."""
+    mean = weights / weights.sum() @ scores
+    return np.where(np.isfinite(mean), mean, np.inf)
 
 
 def is_clearly_better(plain: Array, means: Array, weights: Array) -> bool:

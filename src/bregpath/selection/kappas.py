@@ -11,7 +11,7 @@ import numpy as np
 from bregpath import _validation
 from bregpath._typing import Array
 from bregpath.flow.integrate import Advances
-from bregpath.selection.curves import aggregate, is_clearly_better, lowest, paired_error
+from bregpath.selection.curves import aggregate, curve_of, is_clearly_better, lowest, paired_error
 from bregpath.selection.fold_curves import FoldCurves
 from bregpath.selection.result import ScoreCurve, Selection
 
@@ -155,12 +155,14 @@ class Race:
         ahead = [(other.study.kappa, *lowest(sign * other.scores(k), weights)) for other in rivals]
         for mine in one.all_scores(k):
             best, place = lowest(sign * mine, weights)
-            more, moved = prospect(sign * mine, weights), np.ptp(aggregate(mine[:, -STRETCH:], weights)[0])
+            more, moved = prospect(sign * mine, weights), np.ptp(weights @ mine[:, -STRETCH:]) / weights.sum()
             for kappa, theirs, there in ahead:
-                margin = max(paired_error(place[:, None], there[:, None], weights)[0], more)
+                if not more < best - theirs < moved / STILL:
+                    continue
+                errors = [paired_error(place[:, None], there[:, None], weights)]
                 if kappa < one.study.kappa:
-                    margin = max(margin, aggregate(there[:, None], weights)[1][0])
-                if margin < best - theirs < moved / STILL:
+                    errors.append(aggregate(there[:, None], weights)[1])
+                if max(errors) < best - theirs:
                     return True
         return False
 
@@ -177,8 +179,8 @@ def prospect(scores: Array, weights: Array) -> float:
     >>> [float(prospect(curve[None], np.ones(1))) for curve in (steady, slowing)]
     [16.0, 0.25]
     """
-    past = (scores[:, : max(1, scores.shape[1] - k * STRETCH)] for k in range(3))
-    now, before, earlier = (lowest(part, weights)[0] for part in past)
+    best = np.minimum.accumulate(curve_of(scores, weights))
+    now, before, earlier = (float(best[max(0, len(best) - 1 - k * STRETCH)]) for k in range(3))
     gain, last = before - now, earlier - before
     return min(2 * gain, gain**2 / (last - gain)) if gain < last < np.inf else 2 * gain
 
