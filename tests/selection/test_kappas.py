@@ -11,11 +11,13 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import bregpath
+from bregpath.flow.moments import Moments
 from bregpath.selection import kappas as module
 from bregpath.selection.cross_validation import cross_validate
 from bregpath.selection.fold_curves import FoldCurves, Looks
 from bregpath.selection.kappas import KAPPAS, Race, check_kappas, choose_kappas
 from bregpath.selection.result import ScoreCurve
+from bregpath.stores import DenseStore
 from tests.graphs.cases import data_of, graph_of
 from tests.helpers import SIMULATORS
 
@@ -114,6 +116,28 @@ def test_rows_of_a_fold_are_read_once_for_all_kappas(data, monkeypatch):
     monkeypatch.setattr(Regression, "on", counted)
     cross_validate(data.X, data.y, loss="logistic", kappa=GRID, cv=4, n_jobs=2)
     assert seen.count(False) == 4
+
+
+def test_damped_paths_of_few_columns_work_on_all_of_them(monkeypatch):
+    """Where data are so large that columns are screened; the curves are the same."""
+    seen, columns = set(), Moments.columns
+
+    def counted(self, problem):
+        seen.add(problem.kappa)
+        return columns(self, problem)
+
+    for n, damped in ((200, {0.3, 3.0}), (50, set())):
+        data = bregpath.datasets.make_logistic(n, 40, 4, seed=1)
+        options = {"loss": "logistic", "kappa": [0.3, 3.0, 30.0], "full": True, "n_times": 30}
+        small = cross_validate(data.X, data.y, **options)
+        with monkeypatch.context() as patch:
+            patch.setattr(DenseStore, "is_small", False)
+            patch.setattr(Moments, "columns", counted)
+            seen.clear()
+            large = cross_validate(data.X, data.y, **options)
+        assert seen == damped
+        for kappa, curves in small.surface.items():
+            assert_allclose(large.surface[kappa]["deviance"].mean, curves["deviance"].mean, rtol=1e-8)
 
 
 def test_the_path_is_that_of_the_chosen_kappa(data, selection):

@@ -90,10 +90,12 @@ class MeanTrajectory(Trajectory):
             assert isinstance(chunk, MeanChunk)
             t, known = times[here], chunk.z.shape[1]
             row = chunk.row_of(t)
-            more, ends = self.reading.integrals(chunk, columns[:known], chunk.t[row], t, self.power)
+            (of_alpha, of_beta), ends = self.reading.integrals(chunk, columns[:known], chunk.t[row], t, self.power)
+            of_beta += chunk.beta_sum.take(row, axis=0)  # in place: arrays of this size cost more than the arithmetic
             share = (self.power + 1) / t ** (self.power + 1)
-            alpha[here] = share[:, None] * (chunk.alpha_sum[row] + more[0])
-            beta[here, :known] = share[:, None, None] * (chunk.beta_sum[row] + more[1])
+            alpha[here] = share[:, None] * (chunk.alpha_sum[row] + of_alpha)
+            of_beta *= share[:, None, None]
+            beta[here, :known] = of_beta
             if self.has_plain:
                 plain_alpha[here], plain_beta[here, :known] = ends
         return alpha, columns, beta

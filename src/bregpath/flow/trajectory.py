@@ -74,7 +74,7 @@ class Trajectory:
         changes = list(zip(row.tolist(), columns[position].tolist(), enters.tolist(), strict=True))
         first, entered = list[int](), list[tuple[int, int]]()
         if not self.chunks:
-            # Active from the start are free columns, and the first entry itself if rounding puts it beyond its threshold.
+            # Free columns, and the first entry itself if rounding puts it beyond its threshold.
             at_once = columns[active[0]]
             first = at_once.tolist()
             entered += [(0, column) for column in at_once[~self.penalty.free_among(at_once)].tolist()]
@@ -142,13 +142,15 @@ class Trajectory:
             out[here] = self.reading.losses(chunk, times[here])
         return out
 
-    def _holders(self, times: Array) -> Iterator[tuple[Chunk, IntArray]]:
+    def _holders(self, times: Array) -> Iterator[tuple[Chunk, IntArray | slice]]:
         """Chunks with the numbers of the times inside them; not those before the first knot, where nothing moves."""
         starts = np.array([c.t[0] for c in self.chunks])
         holder = starts.searchsorted(times, side="right") - 1
         holder[times <= self.start] = -1
         for index in sorted(set(holder.tolist()) - {-1}):
-            yield self.chunks[index], (holder == index).nonzero()[0]
+            here = (holder == index).nonzero()[0]
+            first, end = int(here[0]), int(here[-1]) + 1
+            yield self.chunks[index], slice(first, end) if end - first == len(here) else here
 
     def event_times(self) -> tuple[IntArray, Array, BoolArray]:
         """Column, exact time and direction (True: entered) of every change of the support, in order of time.

@@ -19,7 +19,16 @@ from bregpath.selection.checks import check_choice, check_count
 from bregpath.selection.curves import MIN_FOLDS, SE_RULES
 from bregpath.selection.fold_curves import FoldCurves, FoldTrack, Looks
 from bregpath.selection.folds import Folds, make_folds
-from bregpath.selection.kappas import Entrant, Race, check_average, check_kappas, choose_kappas, path_is_better, window
+from bregpath.selection.kappas import (
+    UNDAMPED,
+    Entrant,
+    Race,
+    check_average,
+    check_kappas,
+    choose_kappas,
+    path_is_better,
+    window,
+)
 from bregpath.selection.result import Selection
 from bregpath.selection.scores import Scorer, make_scorers
 from bregpath.structures.study import read_study
@@ -64,9 +73,10 @@ def cross_validate(
     deviance, whose curve is smooth, by more than the larger of the two). Up to there the result is that of the
     whole window. Several kappas advance together. Of them a time is worse if it is so by more than 1.5 standard errors
     of the difference within folds; where paths are read as means, it is the path itself that must have turned, and its
-    mean must fall no longer. A kappa is given up when its best score is worse than that of another one by more than a
-    standard error of the difference within folds, and by more than twice of what it has gained lately; one that is
-    larger than the other might be the sparse choice, and must be worse by more than a standard error of the score too.
+    mean must fall no longer; a kappa ends as well when neither has had a better score since half of the time. A kappa
+    is given up when its best score is worse than that of another one by more than a standard error of the difference
+    within folds, and by more than it may still gain if it goes on as lately; one that is larger than the other might be
+    the sparse choice, and must be worse by more than a standard error of the score too.
 
     Parameters
     ----------
@@ -202,9 +212,13 @@ def _validate_several(
         begun.start()
         t0 = float(begun.times[0])  # which does not depend on kappa
         sources = study.sources([train for train, _ in folds], whole=begun)
+        # Where columns are few, most of them move in damped paths: they all work then, the same ones for all kappas.
+        n, p = begun.problem.store.shape
+        shares_columns = 2 * p <= n and study.can_copy(len(folds))
         for kappa in kappas:
             ratio = window(study.options.t_ratio, kappa)
-            one = study.with_kappa(kappa).with_options(t_ratio=ratio, progress=False)
+            screening = study.options.screening and not (kappa < UNDAMPED and shares_columns)
+            one = study.with_kappa(kappa).with_options(t_ratio=ratio, screening=screening, progress=False)
             whole = one.track(everything)
             clock = one.options.times(t0)
             n_reached = len(clock)

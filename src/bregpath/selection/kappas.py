@@ -18,6 +18,7 @@ from bregpath.selection.result import ScoreCurve, Selection
 __all__ = [
     "CV_RULES",
     "KAPPAS",
+    "UNDAMPED",
     "Entrant",
     "Race",
     "check_average",
@@ -116,11 +117,11 @@ class Entrant:
 class Race:
     """Folds of all kappas that advance together, each until its curve has turned or it has fallen too far behind.
 
-    A kappa is given up once its best score so far is worse than that of another by more than a standard error of their
-    difference within folds, and by more than what it may still gain (see `prospect`). If it is the larger of the two it
-    might be the sparse choice in spite of that, unless it is worse by more than a standard error of the other score as
-    well. Who stands still may be about to jump, and is not given up: paths of large kappas and of structures move in
-    steps.
+    A kappa is given up once its best score so far, or that of its path where it is read as a mean, is worse than that
+    of another by more than a standard error of their difference within folds, and by more than what it may still gain
+    (see `prospect`). If it is the larger of the two it might be the sparse choice in spite of that, unless it is worse
+    by more than a standard error of the other score as well. Who stands still may be about to jump, and is not given
+    up: paths of large kappas and of structures move in steps.
     """
 
     curves: Sequence[FoldCurves]
@@ -149,7 +150,7 @@ class Race:
         return all(self._is_behind(one, k) for k in range(len(one.folds[0].scorers)))
 
     def _is_behind(self, one: FoldCurves, k: int) -> bool:
-        """By one of them; a mean follows the path, so that it is enough if the path is."""
+        """By one of the measures; a mean follows its path, so that it is enough if the path is."""
         sign, weights = -1.0 if one.folds[0].scorers[k].larger_is_better else 1.0, one.weights
         rivals = [other for other in self.curves if other.done and other is not one]
         ahead = [(other.study.kappa, *lowest(sign * other.scores(k), weights)) for other in rivals]
