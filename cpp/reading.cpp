@@ -85,8 +85,35 @@ void read_cubics(nb::dict arrays, double kappa, double visible, double on_it) {
     for (Size k = 0; k < count; ++k) knots.read(times[k], alpha + k * knots.n_alpha, beta + k * knots.m * knots.q);
 }
 
+// Integrals of s^power times the model over parts of steps, by a rule with one node inside and one at the end, and the
+// models at their ends.
+void integrate_cubics(nb::dict arrays, double kappa, double visible, double on_it, double power, double node,
+                      double early, double late) {
+    const Named from("the knots", arrays);
+    Knots knots(from, kappa, visible, on_it);
+    const Size count = from.length("low"), a = knots.n_alpha, c = knots.m * knots.q;
+    const double *low = from.numbers("low", {count}), *high = from.numbers("high", {count});
+    double *alpha = from.array<double>("alpha_out", {2, count, a}),
+           *beta = from.array<double>("beta_out", {2, count, knots.m, knots.q});
+    nb::gil_scoped_release nogil;
+    const auto sum = [](double* x, const double* end, Size size, double of_x, double of_end) {
+        for (Size i = 0; i < size; ++i) x[i] = of_x * x[i] + of_end * end[i];
+    };
+    for (Size k = 0; k < count; ++k) {
+        const double h = high[k] - low[k], inside = low[k] + node * h;
+        const double of_inside = early * h * std::pow(inside, power), of_end = late * h * std::pow(high[k], power);
+        double *alpha_end = alpha + (count + k) * a, *beta_end = beta + (count + k) * c;
+        knots.read(inside, alpha + k * a, beta + k * c);
+        knots.read(high[k], alpha_end, beta_end);
+        sum(alpha + k * a, alpha_end, a, of_inside, of_end);
+        sum(beta + k * c, beta_end, c, of_inside, of_end);
+    }
+}
+
 }  // namespace
 
 void bind_reading(nb::module_& m) {
+    m.def("integrate_cubics", &integrate_cubics, nb::arg("arrays"), nb::arg("kappa"), nb::arg("visible"),
+          nb::arg("on_it"), nb::arg("power"), nb::arg("node"), nb::arg("early"), nb::arg("late"));
     m.def("read_cubics", &read_cubics, nb::arg("arrays"), nb::arg("kappa"), nb::arg("visible"), nb::arg("on_it"));
 }

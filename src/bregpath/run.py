@@ -190,7 +190,7 @@ class Track(AbstractTrack):
         limit = share if share is not None and self.problem.loss.can_saturate else np.inf
         if record.trajectory.average is not None:
             limit = 1.0 - LAG * (1.0 - limit)
-        saturated = np.flatnonzero(ratio[1:] >= limit) + 1
+        saturated = (ratio[1:] >= limit).nonzero()[0] + 1
         last = int(saturated[0]) if len(saturated) else len(steps)
         stop, onset = self.stop, record.trajectory.reading.onset(steps.t)
         read = partial(self._read_knot, record.trajectory, steps)

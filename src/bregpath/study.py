@@ -165,9 +165,12 @@ class AbstractStudy(ABC):
         ``whole`` is the path on all rows, if it has started: samples of most of them may use what it works on.
         """
         live = len(samples) if at_once is None else min(at_once, len(samples))
-        share = np.mean([len(rows) for rows in samples]) / len(self.w)
-        copies = bool(live * share * self.nbytes <= COPY_BYTES)
+        copies = self.can_copy(live * float(np.mean([len(rows) for rows in samples])) / len(self.w))
         return [Source(lambda rows=rows: self._on_rows(rows, copies, whole)) for rows in samples]  # type: ignore[misc]
+
+    def can_copy(self, times: float) -> bool:
+        """Whether there is room for so many copies of all rows."""
+        return bool(times * self.nbytes <= COPY_BYTES)
 
     def _on_rows(self, rows: IntArray, copies: bool, whole: Track | None) -> Assembled:
         counts = np.bincount(rows, minlength=len(self.w))

@@ -7,7 +7,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from bregpath import _kernels
-from bregpath.flow.reading import Chunk, CubicOfDual, LineOfDual
+from bregpath._typing import Array
+from bregpath.flow.reading import Chunk, CubicOfDual
 from bregpath.penalties import build_penalty
 
 pytestmark = pytest.mark.skipif(not _kernels.has_compiled(), reason="built without the compiled core")
@@ -15,7 +16,9 @@ pytestmark = pytest.mark.skipif(not _kernels.has_compiled(), reason="built witho
 
 @pytest.mark.parametrize("n_outputs", [1, 3])
 @pytest.mark.parametrize("kappa", [0.1, 30.0])
-def test_the_core_reads_what_numpy_reads(n_outputs: int, kappa: float, rng: np.random.Generator) -> None:
+def test_the_core_reads_what_numpy_reads(
+    n_outputs: int, kappa: float, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Steps far too long for their slopes among them, free columns and excluded ones, and times outside of all."""
     knots, columns, shape = 12, 20, (12, 20, n_outputs)
     order, length = rng.permutation(columns), 10.0 ** rng.uniform(-4, 1, size=(knots, 1, 1))
@@ -35,13 +38,21 @@ def test_the_core_reads_what_numpy_reads(n_outputs: int, kappa: float, rng: np.r
     steps = np.arange(knots - 1) + np.array([[0], [1]])
     trust = reading._trust(chunk, steps, reading.penalty.take(order), chunk.z[steps], chunk.slope[steps])
     assert trust.min() < 1 == trust.max()
-    for some in (times, times[:1], times[:0]):
-        fast, slow = (read(reading, chunk, order, some) for read in (CubicOfDual.between, LineOfDual.between))
-        assert_allclose(fast[0], slow[0], rtol=0, atol=1e-13 * max(kappa, 1.0))
-        assert_allclose(fast[1], slow[1], rtol=0, atol=1e-13 * kappa)
+    parts = chunk.t[:-1], chunk.t[1:] - rng.uniform(0.0, 0.1, knots - 1) * [0, *[1] * (knots - 2)]
+
+    def read() -> list[tuple[Array, Array]]:
+        models = [reading.between(chunk, order, some) for some in (times, times[:1], times[:0])]
+        return [*models, *(m for power in (0.0, 1.0) for m in reading.integrals(chunk, order, *parts, power))]
+
+    fast = read()
+    monkeypatch.setattr("bregpath.flow.reading.cubics_of", lambda penalty: None)
+    for mine, slow in zip(fast, read(), strict=True):
+        assert_allclose(mine[0], slow[0], rtol=0, atol=1e-12 * max(kappa, 1.0))
+        assert_allclose(mine[1], slow[1], rtol=0, atol=1e-12 * kappa)
 
 
 @pytest.mark.parametrize("limits", [{"lower": 0.0}, {"upper": 0.5}])
 def test_the_core_leaves_limits_to_numpy(limits: dict[str, float]) -> None:
-    assert _kernels.read_cubics({}, build_penalty("l1", 2, 1, **limits), 1.0, np.ones(1), 1e-7) is None
-    assert _kernels.read_cubics({}, build_penalty("group", 2, 1), 1.0, np.ones(1), 1e-7) is None
+    assert _kernels.cubics_of(build_penalty("l1", 2, 1)) is not None
+    assert _kernels.cubics_of(build_penalty("l1", 2, 1, **limits)) is None
+    assert _kernels.cubics_of(build_penalty("group", 2, 1)) is None

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import pickle
 import warnings
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import bregpath
+from bregpath.flow.moments import Moments
 from bregpath.selection import kappas as module
 from bregpath.selection.cross_validation import cross_validate
-from bregpath.selection.kappas import KAPPAS, Race, check_kappas, choose_kappas
+from bregpath.selection.kappas import KAPPAS, check_kappas, choose_kappas
 from bregpath.selection.result import ScoreCurve
+from bregpath.stores import DenseStore
 from tests.graphs.cases import data_of, graph_of
 from tests.helpers import SIMULATORS
 
@@ -115,6 +116,28 @@ def test_rows_of_a_fold_are_read_once_for_all_kappas(data, monkeypatch):
     assert seen.count(False) == 4
 
 
+def test_damped_paths_of_few_columns_work_on_all_of_them(monkeypatch):
+    """Where data are so large that columns are screened; the curves are the same."""
+    seen, columns = set(), Moments.columns
+
+    def counted(self, problem):
+        seen.add(problem.kappa)
+        return columns(self, problem)
+
+    for n, damped in ((200, {0.3, 3.0}), (50, set())):
+        data = bregpath.datasets.make_logistic(n, 40, 4, seed=1)
+        options = {"loss": "logistic", "kappa": [0.3, 3.0, 30.0], "full": True, "n_times": 30}
+        small = cross_validate(data.X, data.y, **options)
+        with monkeypatch.context() as patch:
+            patch.setattr(DenseStore, "is_small", False)
+            patch.setattr(Moments, "columns", counted)
+            seen.clear()
+            large = cross_validate(data.X, data.y, **options)
+        assert seen == damped
+        for kappa, curves in small.surface.items():
+            assert_allclose(large.surface[kappa]["deviance"].mean, curves["deviance"].mean, rtol=1e-8)
+
+
 def test_the_path_is_that_of_the_chosen_kappa(data, selection):
     path = bregpath.trace_path(data.X, data.y, loss="logistic", kappa=selection.kappa, t=selection.times)
     assert selection.path.kappa == selection.kappa == selection.kappa_min
@@ -209,35 +232,6 @@ def test_who_is_left_behind_is_given_up_and_said():
     assert_allclose(short.mean, long.mean[: len(short.times)], rtol=1e-8)
     for kappa in some.given_up:
         assert "given up" in repr(some) and len(some.surface[kappa]["deviance"].times) < 60
-
-
-def _race_of(curves):
-    """A race of several kappas with scores (folds, times) that are given, all of them looked at."""
-    entered = []
-    for kappa, scores in curves.items():
-        fold = [SimpleNamespace(scores=row[None], scorers=[SimpleNamespace(larger_is_better=False)]) for row in scores]
-        part = SimpleNamespace(folds=fold, scores=lambda k, scores=scores: scores, done=scores.shape[1])
-        part.study, part.weights = SimpleNamespace(kappa=kappa), np.ones(len(scores))
-        entered.append(part)
-    return Race(entered, lambda t: None)
-
-
-def test_a_smaller_kappa_is_given_up_for_a_small_difference_a_larger_one_for_a_standard_error():
-    """Folds differ by far more than the kappas do within each of them; the larger may be the sparse choice."""
-    flat = np.arange(5.0)[:, None] * 5 + np.r_[9.0, np.ones(40)]
-    still, rising = flat + 0.3, np.r_[np.zeros(30), np.linspace(0, 0.1, 11)]
-    behind, far_behind = flat + 0.3 + rising, flat + 5.0 + 5 * rising
-    for kappas, curves, hopeless in (
-        ((1.0, 10.0), (behind, flat), [True, False]),
-        ((1.0, 10.0), (flat, behind), [False, False]),
-        ((1.0, 10.0), (flat, far_behind), [False, True]),
-        ((1.0, 10.0), (still, flat), [False, False]),  # it may jump
-    ):
-        race = _race_of(dict(zip(kappas, curves, strict=True)))
-        assert [race._is_hopeless(one) for one in race.curves] == hopeless
-    gaining = still - 2 * rising  # two more stretches of the kind bring it back
-    race = _race_of({1.0: gaining, 10.0: flat})
-    assert not race._is_hopeless(race.curves[0])
 
 
 def test_early_end_finds_the_kappa_of_the_whole():

@@ -49,11 +49,11 @@ __all__ = [
     "bounds",
     "columns_of",
     "cubic",
+    "cubics_of",
     "has_compiled",
     "implementation",
     "needs_rows",
     "next_events",
-    "read_cubics",
     "takes_moments",
     "values",
 ]
@@ -120,17 +120,13 @@ def next_events(
     return inverse_scale_space.advance(system, knot, memory, until, limit, max_steps)
 
 
-def read_cubics(
-    knots: dict[str, Array], penalty: AbstractPenalty, kappa: float, times: Array, visible: float
-) -> tuple[Array, Array] | None:
-    """What lies between knots, if the compiled core knows the penalty; see `flow.reading.CubicOfDual`."""
+def cubics_of(penalty: AbstractPenalty) -> Any:
+    """The functions `read_cubics` and `integrate_cubics` of the compiled core, if it knows the penalty; else None."""
     if _compiled is None:
         return None
     from bregpath._kernels import compiled_reading
 
-    if not compiled_reading.supports(penalty):
-        return None
-    return compiled_reading.read_cubics(knots, penalty, kappa, times, visible)
+    return compiled_reading if compiled_reading.supports(penalty) else None
 
 
 def bounds() -> Any:

@@ -1,4 +1,4 @@
-"""The compiled twin of `flow.reading.CubicOfDual.between`, for the l1 penalty without limits."""
+"""The compiled twin of `flow.reading.CubicOfDual`, for the l1 penalty without limits."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bregpath._typing import Array
 from bregpath.penalties import AbstractPenalty
 from bregpath.penalties.base import ON_IT
 
-__all__ = ["read_cubics", "supports"]
+__all__ = ["integrate_cubics", "read_cubics", "supports"]
 
 
 def supports(penalty: AbstractPenalty) -> bool:
@@ -21,11 +21,26 @@ def supports(penalty: AbstractPenalty) -> bool:
 
 
 def read_cubics(
-    knots: dict[str, Array], penalty: AbstractPenalty, kappa: float, times: Array, visible: float
+    knots: dict[str, Array], weights: Array, kappa: float, times: Array, visible: float
 ) -> tuple[Array, Array]:
     """Unpenalised parameters and coefficients at times between knots."""
-    arrays: dict[str, Any] = {**knots, "weights": penalty.weights, "times": times}
-    arrays = {name: np.ascontiguousarray(x, dtype=np.float64) for name, x in arrays.items()}
     alpha, beta = (np.empty((len(times), *knots[name].shape[1:])) for name in ("alpha", "z"))
-    _core.read_cubics({**arrays, "alpha_out": alpha, "beta_out": beta}, kappa, visible, ON_IT)
+    arrays = {**_floats({**knots, "weights": weights, "times": times}), "alpha_out": alpha, "beta_out": beta}
+    _core.read_cubics(arrays, kappa, visible, ON_IT)
     return alpha, beta
+
+
+def integrate_cubics(
+    knots: dict[str, Array], weights: Array, kappa: float, parts: tuple[Array, Array], visible: float,
+    power: float, rule: tuple[float, float, float],
+) -> tuple[Array, Array]:  # fmt: skip
+    """Integrals over parts of steps, and the models at their ends: (2, parts, ...)."""
+    low, high = parts
+    alpha, beta = (np.empty((2, len(low), *knots[name].shape[1:])) for name in ("alpha", "z"))
+    arrays = _floats({**knots, "weights": weights, "low": low, "high": high})
+    _core.integrate_cubics({**arrays, "alpha_out": alpha, "beta_out": beta}, kappa, visible, ON_IT, power, *rule)
+    return alpha, beta
+
+
+def _floats(arrays: dict[str, Array]) -> dict[str, Any]:
+    return {name: np.ascontiguousarray(x, dtype=np.float64) for name, x in arrays.items()}

@@ -156,7 +156,7 @@ class Steps:
     def end(self) -> tuple[Knot, Any]:
         """The last knot."""
         row = {name: getattr(self, name)[-1] for name in _KNOT}
-        return Knot(**{name: x.item() if np.ndim(x) == 0 else x for name, x in row.items()}), self.memory(len(self))
+        return Knot(**row | {name: float(row[name]) for name in ("t", "value")}), self.memory(len(self))
 
 
 _KNOT = tuple(f.name for f in fields(Knot))

@@ -16,9 +16,6 @@ __all__ = ["AVERAGES", "MeanChunk", "MeanTrajectory"]
 
 # Power of s by which the model of time s counts in a mean.
 AVERAGES = {"uniform": 0.0, "linear": 1.0}
-# Radau's rule on [0, 1] has this node and the end, where a column that has just entered is seen, but not the start, at
-# which coefficients that jump have still the value from before.
-NODE, WEIGHTS = 1 / 3, (0.75, 0.25)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,10 +44,9 @@ class MeanTrajectory(Trajectory):
     @classmethod
     def of(cls, record: Trajectory, power: float) -> MeanTrajectory:
         """The mean of what has been recorded."""
-        parts = {f.name: getattr(record, f.name) for f in fields(Trajectory)}
-        out = cls(**{**parts, "chunks": []}, power=power)
+        out = cls(**{**vars(record), "chunks": []}, power=power)
         for chunk in record.chunks:
-            out = replace(out, chunks=[*out.chunks, out._summed(chunk)])
+            out = replace(out, chunks=[*out.chunks, out.finished(chunk, out.order)])
         return out
 
     @property
@@ -65,59 +61,44 @@ class MeanTrajectory(Trajectory):
     def add(self, steps: Steps) -> tuple[Trajectory, Callable[[], Array]]:
         """As of `Trajectory`; a column that was ever active counts."""
         longer, _ = super().add(steps)
-        chunk = self._summed(longer.chunks[-1], longer.order)
-        longer = replace(longer, chunks=[*self.chunks, chunk])
+        chunk = longer.chunks[-1]
+        assert isinstance(chunk, MeanChunk)
         return longer, lambda: np.count_nonzero(np.any(chunk.beta_sum != 0, axis=2), axis=1)
 
-    def _summed(self, chunk: Chunk, order: list[int] | None = None) -> MeanChunk:
-        """The next chunk with its integrals; ``order`` is that of a record which has it already."""
-        alpha_sum, beta_sum = np.zeros_like(chunk.alpha), np.zeros_like(chunk.z)
-        columns = np.array(self.order if order is None else order, dtype=int)[: chunk.z.shape[1]]
+    def finished(self, chunk: Chunk, order: list[int]) -> MeanChunk:
+        """The next chunk with its integrals."""
+        alpha_sum, beta_sum = np.empty_like(chunk.alpha), np.empty_like(chunk.z)
+        columns = np.array(order, dtype=int)[: chunk.z.shape[1]]
         if self.chunks:
             last = self.chunks[-1]
             assert isinstance(last, MeanChunk)
-            alpha_sum[:], beta_sum[:, : last.z.shape[1]] = last.alpha_sum[-1], last.beta_sum[-1]
+            alpha_sum[0], beta_sum[0], beta_sum[0, : last.z.shape[1]] = last.alpha_sum[-1], 0.0, last.beta_sum[-1]
         else:
             share = chunk.t[0] ** (self.power + 1) / (self.power + 1)
-            alpha_sum[:], beta_sum[:] = share * self.alpha_null, share * self.beta_null[columns]
-        ends = chunk.alpha[1:], self.reading.at_knots(columns, chunk.z[1:])
-        alpha, beta = self._integrals(chunk, columns, chunk.t[:-1], chunk.t[1:], ends)
-        alpha_sum[1:] += alpha.cumsum(axis=0)
-        beta_sum[1:] += beta.cumsum(axis=0, out=beta)
-        knots = {f.name: getattr(chunk, f.name) for f in fields(Chunk)}
-        return MeanChunk(**knots, alpha_sum=alpha_sum, beta_sum=beta_sum)
-
-    def _integrals(
-        self, chunk: Chunk, columns: IntArray, low: Array, high: Array, ends: tuple[Array, Array] | None = None
-    ) -> tuple[Array, Array]:
-        """Over some parts of steps; ``ends`` are the models there, if they are known."""
-        inside = low + NODE * (high - low)
-        if ends is None:
-            both = self.reading.between(chunk, columns, np.stack([inside, high], axis=1).ravel())
-            models, ends = (both[0][::2], both[1][::2]), (both[0][1::2], both[1][1::2])
-        else:
-            models = self.reading.between(chunk, columns, inside)
-        early, late = (share * (high - low) * t**self.power for share, t in zip(WEIGHTS, (inside, high), strict=True))
-        # In place, as above: arrays of this size cost more than the arithmetic.
-        alpha, beta = models[0] * early[:, None], np.multiply(models[1], early[:, None, None], out=models[1])
-        beta += np.multiply(ends[1], late[:, None, None], out=ends[1])
-        return alpha + late[:, None] * ends[0], beta
+            alpha_sum[0], beta_sum[0] = share * self.alpha_null, share * self.beta_null[columns]
+        (alpha, beta), _ = self.reading.integrals(chunk, columns, chunk.t[:-1], chunk.t[1:], self.power)
+        for total, part in ((alpha_sum, alpha), (beta_sum, beta)):
+            np.cumsum(part, axis=0, out=total[1:])
+            total[1:] += total[0]
+        return MeanChunk(**vars(chunk), alpha_sum=alpha_sum, beta_sum=beta_sum)
 
     def read(self, times: Array) -> tuple[Array, IntArray, Array]:
         """As of `Trajectory`."""
-        alpha, columns, beta = self._null(times)
+        alpha, columns, beta = self._null((1 + self.has_plain) * len(times))
+        plain_alpha, plain_beta = alpha[len(times) :], beta[len(times) :]
         for chunk, here in self._holders(times):
             assert isinstance(chunk, MeanChunk)
             t, known = times[here], chunk.z.shape[1]
             row = chunk.row_of(t)
-            more = self._integrals(chunk, columns[:known], chunk.t[row], t)
+            (of_alpha, of_beta), ends = self.reading.integrals(chunk, columns[:known], chunk.t[row], t, self.power)
+            of_beta += chunk.beta_sum.take(row, axis=0)  # in place: arrays of this size cost more than the arithmetic
             share = (self.power + 1) / t ** (self.power + 1)
-            alpha[here] = share[:, None] * (chunk.alpha_sum[row] + more[0])
-            beta[here, :known] = share[:, None, None] * (chunk.beta_sum[row] + more[1])
-        if not self.has_plain:
-            return alpha, columns, beta
-        plain_alpha, _, plain_beta = self.plain.read(times)
-        return np.concatenate([alpha, plain_alpha]), columns, np.concatenate([beta, plain_beta])
+            alpha[here] = share[:, None] * (chunk.alpha_sum[row] + of_alpha)
+            of_beta *= share[:, None, None]
+            beta[here, :known] = of_beta
+            if self.has_plain:
+                plain_alpha[here], plain_beta[here, :known] = ends
+        return alpha, columns, beta
 
     def losses(self, times: Array) -> Array | None:
         """What is known of the loss is not of the mean."""

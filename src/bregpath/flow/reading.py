@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from bregpath._kernels import cubic, read_cubics
+from bregpath._kernels import cubic, cubics_of
 from bregpath._typing import Array, BoolArray, IntArray
 from bregpath.penalties import AbstractPenalty
 
@@ -18,6 +18,11 @@ __all__ = ["READINGS", "AbstractReading", "Chunk", "CubicOfDual", "Event", "Line
 VISIBLE = 1e-7  # of the loss: a fall or rise that counts
 BISECTIONS = 40
 ENDS = np.array([[0], [1]])  # of a step that begins at a row
+# Radau's rule on [0, 1] has this node and the end, where a column that has just entered is seen, but not the start, at
+# which coefficients that jump have still the value from before.
+NODE, WEIGHTS = 1 / 3, (0.75, 0.25)
+
+Models = tuple[Array, Array]  # unpenalised parameters (T, a) and coefficients (T, c, q)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +76,21 @@ class AbstractReading(ABC):
         """Which columns (whole groups) are active at their ``z`` (d, c, q): (d, c)."""
 
     @abstractmethod
-    def between(self, chunk: Chunk, columns: IntArray, times: Array) -> tuple[Array, Array]:
-        """Unpenalised parameters (T, a) and coefficients (T, c, q) at times inside a chunk."""
+    def between(self, chunk: Chunk, columns: IntArray, times: Array) -> Models:
+        """Unpenalised parameters and coefficients at times inside a chunk."""
+
+    def integrals(
+        self, chunk: Chunk, columns: IntArray, low: Array, high: Array, power: float
+    ) -> tuple[Models, Models]:
+        """Integrals of ``s^power`` times the models over some parts of steps, and the models at their ends."""
+        inside = low + NODE * (high - low)
+        # The two times of a part one after the other, so that what belongs to its step is computed once.
+        alpha, beta = self.between(chunk, columns, np.stack([inside, high], axis=1).ravel())
+        early, late = (share * (high - low) * t**power for share, t in zip(WEIGHTS, (inside, high), strict=True))
+        # In place: arrays of this size cost more than the arithmetic.
+        sums = alpha[::2], np.multiply(beta[::2], early[:, None, None], out=beta[::2])
+        np.add(sums[1], late[:, None, None] * beta[1::2], out=sums[1])
+        return (early[:, None] * sums[0] + late[:, None] * alpha[1::2], sums[1]), (alpha[1::2], beta[1::2])
 
     def onset(self, t: Array) -> Array:
         """From when on each of some consecutive knots holds."""
@@ -98,7 +116,7 @@ class LineOfDual(AbstractReading):
     def active(self, columns: IntArray, z: Array) -> BoolArray:
         return self.penalty.take(columns).active(z)
 
-    def between(self, chunk: Chunk, columns: IntArray, times: Array) -> tuple[Array, Array]:
+    def between(self, chunk: Chunk, columns: IntArray, times: Array) -> Models:
         row, penalty = chunk.row_of(times), self.penalty.take(columns)
         # What belongs to a step is computed once for all times inside of it that follow each other.
         first = np.diff(row, prepend=-1) != 0
@@ -148,9 +166,24 @@ class CubicOfDual(LineOfDual):
 
     degree = 3
 
-    def between(self, chunk: Chunk, columns: IntArray, times: Array) -> tuple[Array, Array]:
-        known = read_cubics(vars(chunk), self.penalty.take(columns), self.kappa, times, VISIBLE)
-        return super().between(chunk, columns, times) if known is None else known
+    def between(self, chunk: Chunk, columns: IntArray, times: Array) -> Models:
+        core = cubics_of(self.penalty)
+        if core is None:
+            return super().between(chunk, columns, times)
+        return core.read_cubics(vars(chunk), self._weights(columns), self.kappa, times, VISIBLE)  # type: ignore[no-any-return]
+
+    def integrals(
+        self, chunk: Chunk, columns: IntArray, low: Array, high: Array, power: float
+    ) -> tuple[Models, Models]:
+        core = cubics_of(self.penalty)
+        if core is None:
+            return super().integrals(chunk, columns, low, high, power)
+        weights, rule = self._weights(columns), (NODE, *WEIGHTS)
+        alpha, beta = core.integrate_cubics(vars(chunk), weights, self.kappa, (low, high), VISIBLE, power, rule)
+        return (alpha[0], beta[0]), (alpha[1], beta[1])
+
+    def _weights(self, columns: IntArray) -> Array:
+        return self.penalty.weights.take(columns, axis=0)
 
     def _curve(self, ends: Array, slopes: Array, h: Array, theta: Array) -> Array:
         return cubic(ends, slopes, h, theta)
@@ -207,7 +240,7 @@ class StepOfPrimal(AbstractReading):
     def active(self, columns: IntArray, z: Array) -> BoolArray:
         return self.penalty.take(columns).active(z)
 
-    def between(self, chunk: Chunk, columns: IntArray, times: Array) -> tuple[Array, Array]:
+    def between(self, chunk: Chunk, columns: IntArray, times: Array) -> Models:
         row = self._row(chunk, times)
         return chunk.alpha[row], self.at_knots(columns, chunk.z[row])
 

@@ -72,16 +72,19 @@ class Trajectory:
         row, position = np.divmod(changed, active.shape[1])
         enters = active[1:].ravel()[changed]
         changes = list(zip(row.tolist(), columns[position].tolist(), enters.tolist(), strict=True))
-        # Active from the start are free columns, and the first entry itself if rounding puts it beyond its threshold.
-        first = columns[:0] if self.chunks else columns[active[0]]
-        entered = [(0, column) for column in first[~self.penalty.free_among(first)].tolist()]
+        first, entered = list[int](), list[tuple[int, int]]()
+        if not self.chunks:
+            # Free columns, and the first entry itself if rounding puts it beyond its threshold.
+            at_once = columns[active[0]]
+            first = at_once.tolist()
+            entered += [(0, column) for column in at_once[~self.penalty.free_among(at_once)].tolist()]
         entered += [(k, column) for k, column, enters in changes if enters]
         left = [(k, column) for k, column, enters in changes if not enters]
-        order = list(dict.fromkeys([*self.order, *first.tolist(), *(column for _, column in entered)]))
+        order = list(dict.fromkeys([*self.order, *first, *(column for _, column in entered)]))
         number = len(self.chunks)
         events = [(column, number, k, up) for up, some in ((True, entered), (False, left)) for k, column in some]
-        sorter = np.argsort(columns)
-        kept = sorter[np.searchsorted(columns, np.array(order, dtype=int), sorter=sorter)]
+        sorter = columns.argsort()
+        kept = sorter[columns.searchsorted(order, sorter=sorter)]
         chunk = Chunk(
             t=steps.t,
             alpha=steps.alpha,
@@ -92,12 +95,16 @@ class Trajectory:
         )
         longer = replace(
             self,
-            chunks=[*self.chunks, chunk],
+            chunks=[*self.chunks, self.finished(chunk, order)],
             order=order,
             events=self.events + events,
             n_steps=self.n_steps + steps.n_steps,
         )
         return longer, lambda: np.count_nonzero(active, axis=1)
+
+    def finished(self, chunk: Chunk, order: list[int]) -> Chunk:
+        """The next chunk as it is kept; ``order`` has its columns."""
+        return chunk
 
     @property
     def start(self) -> float:
@@ -111,18 +118,18 @@ class Trajectory:
 
     def read(self, times: Array) -> tuple[Array, IntArray, Array]:
         """Intercepts ``(T, a)``, the columns kept ``(E,)``, and their coefficients ``(T, E, q)`` at some times."""
-        alpha, columns, beta = self._null(times)
+        alpha, columns, beta = self._null(len(times))
         for chunk, here in self._holders(times):
             known = chunk.z.shape[1]
             alpha[here], beta[here, :known] = self.reading.between(chunk, columns[:known], times[here])
         return alpha, columns, beta
 
-    def _null(self, times: Array) -> tuple[Array, IntArray, Array]:
-        """What `read` returns where all times lie before the first knot."""
+    def _null(self, count: int) -> tuple[Array, IntArray, Array]:
+        """What `read` returns of so many times before the first knot."""
         ever = self.order if self.chunks else np.flatnonzero(np.any(self.beta_null != 0, axis=1))
         columns = np.array(ever, dtype=int)
         null = self.beta_null[columns]
-        alpha, beta = np.empty((len(times), *self.alpha_null.shape)), np.empty((len(times), *null.shape))
+        alpha, beta = np.empty((count, *self.alpha_null.shape)), np.empty((count, *null.shape))
         alpha[:], beta[:] = self.alpha_null, null
         return alpha, columns, beta
 
@@ -135,13 +142,15 @@ class Trajectory:
             out[here] = self.reading.losses(chunk, times[here])
         return out
 
-    def _holders(self, times: Array) -> Iterator[tuple[Chunk, IntArray]]:
+    def _holders(self, times: Array) -> Iterator[tuple[Chunk, IntArray | slice]]:
         """Chunks with the numbers of the times inside them; not those before the first knot, where nothing moves."""
         starts = np.array([c.t[0] for c in self.chunks])
-        holder = np.searchsorted(starts, times, side="right") - 1
+        holder = starts.searchsorted(times, side="right") - 1
         holder[times <= self.start] = -1
         for index in sorted(set(holder.tolist()) - {-1}):
-            yield self.chunks[index], np.flatnonzero(holder == index)
+            here = (holder == index).nonzero()[0]
+            first, end = int(here[0]), int(here[-1]) + 1
+            yield self.chunks[index], slice(first, end) if end - first == len(here) else here
 
     def event_times(self) -> tuple[IntArray, Array, BoolArray]:
         """Column, exact time and direction (True: entered) of every change of the support, in order of time.

@@ -19,7 +19,16 @@ from bregpath.selection.checks import check_choice, check_count
 from bregpath.selection.curves import MIN_FOLDS, SE_RULES
 from bregpath.selection.fold_curves import FoldCurves, FoldTrack, Looks
 from bregpath.selection.folds import Folds, make_folds
-from bregpath.selection.kappas import Entrant, Race, check_average, check_kappas, choose_kappas, path_is_better, window
+from bregpath.selection.kappas import (
+    UNDAMPED,
+    Entrant,
+    Race,
+    check_average,
+    check_kappas,
+    choose_kappas,
+    path_is_better,
+    window,
+)
 from bregpath.selection.result import Selection
 from bregpath.selection.scores import Scorer, make_scorers
 from bregpath.structures.study import read_study
@@ -35,7 +44,7 @@ LARGE = 2**23  # bytes a step from which on looking costs nothing in comparison,
 FIRST_OF_LARGE = 0.25  # ... so that it is done sooner, and as often as it can tell something
 SMALL, STRETCH_OF_SMALL = 2**16, 0.25  # bytes of a Gram matrix up to which steps cost nothing in comparison, ...
 SMALL_ROWS = 2**18  # ... and of the data
-SMALL_OF_SEVERAL = 0.6, 0.4  # shares of the times, where kappas compete and steps cost nothing
+SMALL_OF_SEVERAL = 0.5, 0.3  # shares of the times, where kappas compete and steps cost nothing
 FEW_TIMES = 20  # that few times are traced on all rows at once
 
 
@@ -64,9 +73,10 @@ def cross_validate(
     deviance, whose curve is smooth, by more than the larger of the two). Up to there the result is that of the
     whole window. Several kappas advance together. Of them a time is worse if it is so by more than 1.5 standard errors
     of the difference within folds; where paths are read as means, it is the path itself that must have turned, and its
-    mean must fall no longer. A kappa is given up when its best score is worse than that of another one by more than a
-    standard error of the difference within folds, and by more than twice of what it has gained lately; one that is
-    larger than the other might be the sparse choice, and must be worse by more than a standard error of the score too.
+    mean must fall no longer; a kappa ends as well when neither has had a better score since half of the time. A kappa
+    is given up when its best score is worse than that of another one by more than a standard error of the difference
+    within folds, and by more than it may still gain if it goes on as lately; one that is larger than the other might be
+    the sparse choice, and must be worse by more than a standard error of the score too.
 
     Parameters
     ----------
@@ -187,8 +197,8 @@ def _validate_one(
             race = Race([curves], report)
             tracks = [Entrant(whole, curves), *(Entrant(part, curves) for part in parts)]
             integrate(tracks, race.ticks(), race.is_over, each)
-        curves.follow(curve.t_min for curve in curves.measured(se_rule).values())
-        return curves.select(min(first, len(clock)), se_rule)
+        curves.follow(curves.done, (curve.t_min for curve in curves.measured(se_rule).values()))
+        return curves.select(max(min(first, len(clock)), curves.done), se_rule)
 
 
 def _validate_several(
@@ -202,9 +212,13 @@ def _validate_several(
         begun.start()
         t0 = float(begun.times[0])  # which does not depend on kappa
         sources = study.sources([train for train, _ in folds], whole=begun)
+        # Where columns are few, most of them move in damped paths: they all work then, the same ones for all kappas.
+        n, p = begun.problem.store.shape
+        shares_columns = 2 * p <= n and study.can_copy(len(folds))
         for kappa in kappas:
             ratio = window(study.options.t_ratio, kappa)
-            one = study.with_kappa(kappa).with_options(t_ratio=ratio, progress=False)
+            screening = study.options.screening and not (kappa < UNDAMPED and shares_columns)
+            one = study.with_kappa(kappa).with_options(t_ratio=ratio, screening=screening, progress=False)
             whole = one.track(everything)
             clock = one.options.times(t0)
             n_reached = len(clock)
@@ -238,23 +252,30 @@ def _choose(
     mean_surface = {kappa: curves.measured(se_rule) for kappa, curves in entered.items()}
     surface = {kappa: curves.measured(se_rule) for kappa, curves in themselves.items()} if averaged else mean_surface
     choices, plain_best, weights = {}, set(), next(iter(entered.values())).weights
+    as_means, as_paths = set[float](), set[float]()  # the kappas that are chosen, and how they are read
     for measure in next(iter(surface.values())):
         means, plain = ({kappa: one[kappa][measure] for kappa in entered} for one in (mean_surface, surface))
         if averaged and not must_average and path_is_better(means, plain, weights):
             plain_best.add(measure)
-        choices[measure] = choose_kappas(plain if measure in plain_best else means, weights, plain)
-    chosen = {kappa: entered[kappa] for kappa in sorted({kappa for pair in choices.values() for kappa in pair})}
-    needed = ((curve.t_min for one in (mean_surface, surface) for curve in one[kappa].values()) for kappa in chosen)
-    each(lambda pair: pair[0].follow(pair[1]), zip(chosen.values(), needed, strict=True))
-    selections = {kappa: curves.select(curves.done, se_rule) for kappa, curves in chosen.items()}
-    sparse = selections
+        low, sparse = choices[measure] = choose_kappas(plain if measure in plain_best else means, weights, plain)
+        (as_means if averaged and measure not in plain_best else as_paths).add(low)
+        as_paths.add(sparse)
+
+    def follow(kappa: float) -> None:
+        times = (curve.t_min for one in (mean_surface, surface) for curve in one[kappa].values())
+        entered[kappa].follow(entered[kappa].n_times, times)
+
+    each(follow, sorted(as_means | as_paths))
     if averaged:
-        alone = {kappa: replace(themselves[kappa], whole=curves.whole.plain()) for kappa, curves in chosen.items()}
-        sparse = {kappa: curves.select(curves.done, se_rule) for kappa, curves in alone.items()}
+        themselves = {kappa: replace(themselves[kappa], whole=entered[kappa].whole.plain()) for kappa in as_paths}
+    selections, alone = (
+        {kappa: one[kappa].select(one[kappa].n_times, se_rule) for kappa in sorted(some)}
+        for one, some in ((entered, as_means), (themselves, as_paths))
+    )
     given_up = tuple(kappa for kappa, curves in entered.items() if curves.is_given_up)
     return Selection.of_kappas(
         surface=surface, mean_surface=mean_surface, given_up=given_up, _kappas=choices,
-        _plain_best=frozenset(plain_best), _of_kappa=selections, _plain_of_kappa=sparse,
+        _plain_best=frozenset(plain_best), _of_kappa=selections or alone, _plain_of_kappa=alone,
     )  # fmt: skip
 
 

@@ -12,7 +12,9 @@ __all__ = [
     "aggregate",
     "choose",
     "clear_turn",
+    "curve_of",
     "is_clearly_better",
+    "is_past",
     "lowest",
     "not_best",
     "paired_error",
@@ -26,6 +28,9 @@ PAIRED_MARGIN = 1.5
 # Standard errors by which a path itself must be better than means to be preferred: curves of paths are restless, and
 # the lowest of many points of such a curve is low by luck.
 PLAIN_MARGIN = 0.5
+# A curve that has no better point within this growth of t is past its best one, if it is worse than that by this share
+# of a standard error: one that stands still may be about to jump.
+PAST, WORSE = 2.0, 0.1
 # What "within one standard error" is about: the difference to the best point, or the best point itself.
 SE_RULES = ("paired", "glmnet")
 
@@ -86,12 +91,32 @@ def not_best(mean: Array, start: int, *, larger_is_better: bool = False) -> int 
     return start + int(later[0]) if len(later) else None
 
 
+def is_past(scores: Array, weights: Array, times: Array) -> bool:
+    """Whether a curve is worse than its lowest point, and that lies before half of the time.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> scores = np.array([[3.0, 1.0, 1.8, 2.0], [9.0, 8.0, 8.6, 8.9]])
+    >>> is_past(scores, np.ones(2), np.array([1.0, 2.0, 4.0, 8.0])), is_past(scores, np.ones(2), np.arange(2.0, 6.0))
+    (True, False)
+    """
+    mean, se = aggregate(scores, weights)
+    best = int(np.argmin(np.where(np.isfinite(mean), mean, np.inf)))
+    return bool(PAST * times[best] <= times[-1] and not mean[-1] - mean[best] <= WORSE * se[best])
+
+
 def lowest(scores: Array, weights: Array) -> tuple[float, Array]:
     """The lowest mean of scores (folds, times), and the scores of the folds there."""
-    mean = aggregate(scores, weights)[0]
-    mean = np.where(np.isfinite(mean), mean, np.inf)
-    i = int(np.argmin(mean))
-    return float(mean[i]), scores[:, i]
+    curve = curve_of(scores, weights)
+    i = int(curve.argmin())
+    return float(curve[i]), scores[:, i]
+
+
+def curve_of(scores: Array, weights: Array) -> Array:
+    """The mean over the folds, to be minimised: infinite where it is not a number."""
+    mean = weights / weights.sum() @ scores
+    return np.where(np.isfinite(mean), mean, np.inf)
 
 
 def is_clearly_better(plain: Array, means: Array, weights: Array) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 
 from bregpath._typing import Array, IntArray
 from bregpath.run import Track
-from bregpath.selection.curves import aggregate, choose, clear_turn, is_clearly_better, not_best, paired_turn
+from bregpath.selection.curves import aggregate, choose, clear_turn, is_clearly_better, is_past, not_best, paired_turn
 from bregpath.selection.result import ScoreCurve, Selection
 from bregpath.selection.scores import Scorer
 from bregpath.study import AbstractStudy
@@ -147,6 +147,10 @@ class FoldCurves:
         """The same of the paths themselves, where they are read as means."""
         return np.stack([fold.plain_scores[k] for fold in self.folds])
 
+    def all_scores(self, k: int) -> list[Array]:
+        """Both of these, or the one that there is."""
+        return [self.scores(k), self.plain_scores(k)] if self.folds[0].has_plain else [self.scores(k)]
+
     def look(self) -> None:
         """See whether all curves have turned, or there is no more to come; else when to look again."""
         total, patience = len(self.clock), self.looks.patience
@@ -181,23 +185,27 @@ class FoldCurves:
             itself, mean = (sign * scores[:, : turn + 1] for scores in (plain, self.scores(k)))
             if not is_clearly_better(itself, mean, self.weights):
                 turn = not_best(curve[0], turn, larger_is_better=larger)
+        # Of few rows a curve may rise for ever without doing so clearly.
+        times = self.clock[: self.done]
+        if turn is None and all(is_past(sign * scores, self.weights, times) for scores in self.all_scores(k)):
+            turn = self.done - 1
         return turn, run
 
-    def follow(self, times: Iterable[float]) -> None:
-        """Trace the path on all rows as far as the folds; past its saturation, only to times that may be chosen.
+    def follow(self, n_times: int, chosen: Iterable[float]) -> None:
+        """Trace the path on all rows to the first times; past its saturation, only to those that may be chosen.
 
         Folds may have something left to explain where all rows have not: a variable that these have just taken in.
         """
-        self.whole.reach(float(self.clock[self.done - 1]))
-        self.whole.reach_past_saturation(max(times))
+        self.whole.reach(float(self.clock[n_times - 1]))
+        self.whole.reach_past_saturation(max(chosen))
 
     def select(self, traced: int, se_rule: str) -> Selection:
         """The result: the curves up to where they turned, or where the path of all rows ended by itself.
 
-        ``traced`` of the times are those to which that path was traced beforehand.
+        ``traced`` of the times are those to which that path was traced.
         """
         study, folds, done = self.study, self.folds, self.done
-        path = study.report(self.whole.path(self.clock[: max(traced, done)]), self.whole)
+        path = study.report(self.whole.path(self.clock[:traced]), self.whole)
         n_times = self.n_times
         ended = path.t[-1] < self.clock[n_times - 1]
         if ended:

@@ -11,13 +11,14 @@ import numpy as np
 from bregpath import _validation
 from bregpath._typing import Array
 from bregpath.flow.integrate import Advances
-from bregpath.selection.curves import aggregate, is_clearly_better, lowest, paired_error
+from bregpath.selection.curves import aggregate, curve_of, is_clearly_better, lowest, paired_error
 from bregpath.selection.fold_curves import FoldCurves
 from bregpath.selection.result import ScoreCurve, Selection
 
 __all__ = [
     "CV_RULES",
     "KAPPAS",
+    "UNDAMPED",
     "Entrant",
     "Race",
     "check_average",
@@ -26,6 +27,7 @@ __all__ = [
     "choose_kappas",
     "chosen_by",
     "path_is_better",
+    "prospect",
     "window",
 ]
 
@@ -36,7 +38,7 @@ KAPPAS = (0.1, 1.0, 10.0, 30.0)
 # From this kappa on, the window of a path does not depend on it. Below, coefficients grow the slower the smaller kappa
 # is, and the window is longer in proportion.
 UNDAMPED = 10.0
-STRETCH = 12  # times over which the gain of a kappa is taken
+STRETCH = 8  # times over which the gain of a kappa is taken
 STILL = 0.05  # of its distance from another one: a kappa that moves less during a stretch stands still
 
 
@@ -115,11 +117,11 @@ class Entrant:
 class Race:
     """Folds of all kappas that advance together, each until its curve has turned or it has fallen too far behind.
 
-    A kappa is given up once its best score so far is worse than that of another by more than a standard error of their
-    difference within folds, and by more than twice of what it has gained during the last stretch: two more of the kind
-    would not bring it back. If it is the larger of the two it might be the sparse choice in spite of that, unless it is
-    worse by more than a standard error of the other score as well. Who stands still may be about to jump, and is not
-    given up: paths of large kappas and structures move in steps.
+    A kappa is given up once its best score so far, or that of its path where it is read as a mean, is worse than that
+    of another by more than a standard error of their difference within folds, and by more than what it may still gain
+    (see `prospect`). If it is the larger of the two it might be the sparse choice in spite of that, unless it is worse
+    by more than a standard error of the other score as well. Who stands still may be about to jump, and is not given
+    up: paths of large kappas and of structures move in steps.
     """
 
     curves: Sequence[FoldCurves]
@@ -148,19 +150,40 @@ class Race:
         return all(self._is_behind(one, k) for k in range(len(one.folds[0].scorers)))
 
     def _is_behind(self, one: FoldCurves, k: int) -> bool:
-        sign = -1.0 if one.folds[0].scorers[k].larger_is_better else 1.0
-        mine = sign * one.scores(k)
-        best, place = lowest(mine, one.weights)
-        before, _ = lowest(mine[:, : max(1, one.done - STRETCH)], one.weights)
-        moved = float(np.ptp(aggregate(mine[:, -STRETCH:], one.weights)[0]))
-        for other in (other for other in self.curves if other.done):
-            ahead, there = lowest(sign * other.scores(k), one.weights)
-            margin = max(paired_error(place[:, None], there[:, None], one.weights)[0], 2 * (before - best))
-            if other.study.kappa < one.study.kappa:
-                margin = max(margin, aggregate(there[:, None], one.weights)[1][0])
-            if margin < best - ahead < moved / STILL:
-                return True
+        """By one of the measures; a mean follows its path, so that it is enough if the path is."""
+        sign, weights = -1.0 if one.folds[0].scorers[k].larger_is_better else 1.0, one.weights
+        rivals = [other for other in self.curves if other.done and other is not one]
+        ahead = [(other.study.kappa, *lowest(sign * other.scores(k), weights)) for other in rivals]
+        for mine in one.all_scores(k):
+            best, place = lowest(sign * mine, weights)
+            more, moved = prospect(sign * mine, weights), np.ptp(weights @ mine[:, -STRETCH:]) / weights.sum()
+            for kappa, theirs, there in ahead:
+                if not more < best - theirs < moved / STILL:
+                    continue
+                errors = [paired_error(place[:, None], there[:, None], weights)]
+                if kappa < one.study.kappa:
+                    errors.append(aggregate(there[:, None], weights)[1])
+                if max(errors) < best - theirs:
+                    return True
         return False
+
+
+def prospect(scores: Array, weights: Array) -> float:
+    """What a curve may still gain: twice of what it has during the last stretch, or less where it slows down.
+
+    If it has gained less than in the stretch before, it will go on to do so by the same factor.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> steady, slowing = -np.arange(24.0), 2.0 ** -np.arange(3).repeat(8)
+    >>> [float(prospect(curve[None], np.ones(1))) for curve in (steady, slowing)]
+    [16.0, 0.25]
+    """
+    best = np.minimum.accumulate(curve_of(scores, weights))
+    now, before, earlier = (float(best[max(0, len(best) - 1 - k * STRETCH)]) for k in range(3))
+    gain, last = before - now, earlier - before
+    return min(2 * gain, gain**2 / (last - gain)) if gain < last < np.inf else 2 * gain
 
 
 def path_is_better(means: Mapping[float, ScoreCurve], plain: Mapping[float, ScoreCurve], weights: Array) -> bool:

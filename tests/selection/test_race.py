@@ -1,0 +1,69 @@
+"""When a kappa ends, by scores that are given."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+
+from bregpath.selection.fold_curves import FoldCurves, Looks
+from bregpath.selection.kappas import Race
+
+
+def _race_of(curves):
+    """A race of several kappas with scores (folds, times) that are given, all of them looked at."""
+    entered = []
+    for kappa, scores in curves.items():
+        fold = [SimpleNamespace(scores=row[None], scorers=[SimpleNamespace(larger_is_better=False)]) for row in scores]
+        part = SimpleNamespace(folds=fold, scores=lambda k, scores=scores: scores, done=scores.shape[1])
+        part.all_scores = lambda k, scores=scores: [scores]
+        part.study, part.weights = SimpleNamespace(kappa=kappa), np.ones(len(scores))
+        entered.append(part)
+    return Race(entered, lambda t: None)
+
+
+def test_a_smaller_kappa_is_given_up_for_a_small_difference_a_larger_one_for_a_standard_error():
+    """Folds differ by far more than the kappas do within each of them; the larger may be the sparse choice."""
+    flat = np.arange(5.0)[:, None] * 5 + np.r_[9.0, np.ones(40)]
+    still, rising = flat + 0.3, np.r_[np.zeros(30), np.linspace(0, 0.1, 11)]
+    behind, far_behind = flat + 0.3 + rising, flat + 5.0 + 5 * rising
+    for kappas, curves, hopeless in (
+        ((1.0, 10.0), (behind, flat), [True, False]),
+        ((1.0, 10.0), (flat, behind), [False, False]),
+        ((1.0, 10.0), (flat, far_behind), [False, True]),
+        ((1.0, 10.0), (still, flat), [False, False]),  # it may jump
+    ):
+        race = _race_of(dict(zip(kappas, curves, strict=True)))
+        assert [race._is_hopeless(one) for one in race.curves] == hopeless
+    gaining = still - 2 * rising  # two more stretches of the kind bring it back
+    race = _race_of({1.0: gaining, 10.0: flat})
+    assert not race._is_hopeless(race.curves[0])
+    slowing = flat + 0.08 + 0.5 * 0.8 ** np.maximum(np.arange(41) - 25, 0)  # they would, but gains become less
+    race = _race_of({1.0: slowing, 10.0: flat})
+    assert race._is_hopeless(race.curves[0])
+    race.curves[0].all_scores = lambda k: [gaining, behind]  # a mean that gains follows a path that does not
+    assert race._is_hopeless(race.curves[0])
+
+
+def _curves_of(scores, plain):
+    """Curves of several kappas with scores (folds, times) that are given, at times 1, 2, ..."""
+    scorer = SimpleNamespace(larger_is_better=False, is_smooth=True)
+    track = SimpleNamespace(record=SimpleNamespace(result=None))
+    folds = [
+        SimpleNamespace(scores=a[None], plain_scores=b[None], has_plain=True, scorers=[scorer], track=track, test=[k])
+        for k, (a, b) in enumerate(zip(scores, plain, strict=True))
+    ]
+    study, clock = SimpleNamespace(w=np.ones(len(folds))), np.arange(1.0, 2 * scores.shape[1])
+    return FoldCurves(study, None, clock, folds, Looks(1, 1, 5, of_several=True))
+
+
+def test_a_curve_that_is_past_its_best_ends(rng):
+    """It rises by less than the differences within folds, so that it has not clearly turned."""
+    t, noise = np.arange(1.0, 41.0), rng.normal(size=(5, 1))
+    noise = 10 * (noise - noise.mean()) * np.sin(t)
+    early, late, still = noise + (t - 10) ** 2 / 100, noise + (t - 30) ** 2 / 100, noise + 0.0 * t
+    cases = ((early, early, True), (late, early, False), (early, late, False), (still, still, False))
+    for scores, plain, ends in cases:
+        curves = _curves_of(scores, plain)
+        curves.look()
+        assert curves.is_over == ends and (curves.turn == len(t) - 1) == ends
