@@ -52,6 +52,23 @@ struct States {
     const int32_t* const* states;  // of each source, (m)
 };
 
+// Spins of groups of nodes as patterns. See spin_kernels.hpp.
+constexpr Size kSpinLanes = 8;     // nodes whose predictors lie side by side
+constexpr Size kSpinGroup = 6, kSpinPatterns = 64;
+
+struct Patterns {
+    Size m, groups;
+    const std::uint8_t* const* of;  // of each group, (m)
+};
+
+// Rows of one group in the order of their patterns, four of the same one at a time: a row of zeros fills the rest.
+struct RowsByPattern {
+    Size fours;
+    const int32_t* rows;            // (fours, 4)
+    const std::uint8_t* patterns;   // (fours)
+    const double* goes_on;          // (fours): 1 where the four before had the same pattern, else 0
+};
+
 struct Kernels {
     const char* isa;               // "base", "v3" or "v4"
     // eta = alpha + X beta + offset, r = d loss / d eta, g = X' r; returns the loss when wanted, else 0.
@@ -84,6 +101,16 @@ struct Kernels {
     // eta becomes the probabilities of q states, by which H is u = H u.
     void (*share_states)(Size q, Size width, Size m, double* eta);
     void (*curve_states)(const States&, const Data&, const double* share, double* u);
+    // Eight nodes, side by side in (m, 8): beta (6, 8) as a table (64, 8), and eta = alpha + the rows of one table a group that
+    // the patterns choose.
+    void (*make_spin_table)(const double* beta, double* table);
+    void (*predict_spins)(const Patterns&, const double* tables, const double* alpha, double* eta);
+    // Adds X'u and X'v of the six spins of a group and of a constant, (7, 8) each.
+    void (*add_spins)(const RowsByPattern&, const double* u, const double* v, double* of_u, double* of_v);
+    // u = h u + length r, and R_next = R + u.
+    void (*integrate_rows)(Size, const double* h, const double* r, double length, double* u, const double* R, double* R_next);
+    // A symmetric matrix times a vector, padded to multiples of eight.
+    void (*symmetric_product)(Size size, const double* matrix, Size stride, const double* v, double* out);
     // out = c0 a0 + c1 a1 + c2 a2 + c3 a3 + c4 a4: a stage of the Runge-Kutta-Chebyshev recursion.
     void (*combine)(Size size, const double* c, const double* const* a, double* out);
     // Of a symmetric tridiagonal matrix: `diagonal` becomes its eigenvalues, `axes` its eigenvectors, one after the other.

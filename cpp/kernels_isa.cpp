@@ -5,6 +5,7 @@
 // between X beta and X' r.
 #include "kernels.hpp"
 #include "row_losses.hpp"
+#include "spin_kernels.hpp"
 #include "state_kernels.hpp"
 #include "tridiagonal.hpp"
 
@@ -357,6 +358,11 @@ extern "C" const bregpath::Kernels* BREGPATH_NAME(bregpath_kernels)() {
         .loss_states = loss_states,
         .share_states = share_states,
         .curve_states = curve_states,
+        .make_spin_table = make_spin_table,
+        .predict_spins = predict_spins,
+        .add_spins = add_spins,
+        .integrate_rows = integrate_rows,
+        .symmetric_product = symmetric_product,
         .combine = combine,
         .diagonalise = diagonalise,
     };

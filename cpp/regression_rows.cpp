@@ -10,7 +10,7 @@ namespace {
 class RegressionRows final : public DataRows {
    public:
     RegressionRows(const Kernels* kernels, const Data& data, const Columns& x, double alpha_rate, UserLoss user)
-        : DataRows(kernels, x.n, data.q, alpha_rate, x.k, data.q, false), data_(data), plain_(data), x_(x),
+        : DataRows(kernels, x.n, data.q, alpha_rate, x.k, data.q), data_(data), plain_(data), x_(x),
           user_(std::move(user)), h_(size_), u_(size_) {
         plain_.offset = nullptr;
     }
@@ -20,7 +20,8 @@ class RegressionRows final : public DataRows {
         double* of_alpha = out + v.columns.size() * data_.q;
         if (!user_.curvature)
             return k_->hessian(of(v.columns), data_, h_.data(), v.alpha, v.beta, u_.data(), out, of_alpha);
-        hessian_rows(v, u_.data());
+        k_->predict(of(v.columns), plain_, v.alpha, v.beta, u_.data());
+        user_.curvature(eta_, u_.data());
         dots(v.columns, {u_.data()}, out);
         k_->totals(n, n_alpha, u_.data(), of_alpha);
     }
@@ -48,14 +49,6 @@ class RegressionRows final : public DataRows {
     void set_curvature(const double* eta) override {
         eta_ = eta;
         if (!user_.curvature) k_->curvature(data_, n, eta, h_.data());
-    }
-
-    void hessian_rows(const Point& v, double* u) override {
-        k_->predict(of(v.columns), plain_, v.alpha, v.beta, u);
-        if (user_.curvature)
-            user_.curvature(eta_, u);
-        else
-            k_->apply_curvature(data_, n, h_.data(), u);
     }
 
    private:

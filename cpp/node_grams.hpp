@@ -1,0 +1,106 @@
+// The Hessian of a graph with spins: a matrix X'H X a node, over a constant and those of its neighbours that ever moved.
+#pragma once
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "compact_gram.hpp"
+#include "rows.hpp"
+
+namespace bregpath {
+
+class NodeGrams {
+   public:
+    NodeGrams(const Kernels* kernels, const Columns& features, const Places& places, Size nodes)
+        : k_(kernels), x_(features), places_(places), grams_(nodes, CompactGram(features.k + 1)), ones_(features.n, 1.0) {
+        start_.resize(nodes + 1);
+    }
+
+    // Another curvature: column(d, to) is to write that of all rows of a node.
+    void forget() {
+        for (CompactGram& gram : grams_) gram.forget();
+        is_laid_out_ = false;
+    }
+
+    template <class Curvature>
+    void product(const Point& v, Curvature column, double* out) {
+        if (!is_laid_out_ || v.columns != columns_) lay_out(v.columns, column);
+        const Size places = places_.places, nodes = Size(grams_.size());
+        for (Size d = 0; d < nodes; ++d) v_[start_[d]] = v.alpha[d];
+        for (size_t i = 0; i < slot_.size(); ++i) v_[slot_[i]] = v.beta[Size(i) / places];
+        for (Size d = 0; d < nodes; ++d) {
+            const CompactGram& gram = grams_[d];
+            k_->symmetric_product(start_[d + 1] - start_[d], gram.matrix(), gram.stride(), &v_[start_[d]], &g_[start_[d]]);
+        }
+        for (size_t c = 0; c < columns_.size(); ++c) {
+            out[c] = 0;
+            for (Size i = 0; i < places; ++i) out[c] += g_[slot_[Size(c) * places + i]];
+        }
+        for (Size d = 0; d < nodes; ++d) out[columns_.size() + d] = g_[start_[d]];
+    }
+
+   private:
+    // The constant is the item after the last feature, and the first of every matrix.
+    Column item(Size s) const { return s == x_.k ? Column{ones_.data()} : x_.at[s]; }
+
+    // Where the coefficients of some columns lie among those of all matrices; what these lack of them is filled in.
+    template <class Curvature>
+    void lay_out(const Index& columns, Curvature column) {
+        const Size places = places_.places;
+        columns_ = columns, slot_.resize(columns.size() * places), is_laid_out_ = true;
+        std::vector<Size> known;
+        for (CompactGram& gram : grams_) known.push_back(Size(gram.used().size())), gram.add(std::initializer_list<Size>{x_.k});
+        for (const Size j : columns)
+            for (Size i = j * places; i < (j + 1) * places; ++i)
+                grams_[places_.target[i]].add(std::initializer_list<Size>{places_.source[i]});
+        for (size_t d = 0; d < grams_.size(); ++d) {
+            if (known[d] < Size(grams_[d].used().size())) {
+                h_.resize(x_.n);
+                column(Size(d), h_.data());
+                fill(grams_[d], known[d]);
+            }
+            start_[d + 1] = start_[d] + ((Size(grams_[d].used().size()) + 7) & ~Size{7});
+        }
+        v_.assign(start_.back(), 0.0), g_.resize(start_.back());
+        Size* slot = slot_.data();
+        for (const Size j : columns)
+            for (Size i = j * places; i < (j + 1) * places; ++i)
+                *slot++ = start_[places_.target[i]] + grams_[places_.target[i]].position(places_.source[i]);
+    }
+
+    // Entries of the items from `known` on: a few at a time, against all that came before.
+    void fill(CompactGram& gram, Size known) {
+        constexpr Size kTogether = 16;
+        const std::vector<int32_t>& used = gram.used();
+        const Size n = x_.n;
+        for (Size end; known < Size(used.size()); known = end) {
+            end = std::min(known + kTogether, Size(used.size()));
+            weighted_.resize((end - known) * n), vectors_.clear(), chosen_.clear();
+            for (Size c = known; c < end; ++c) {
+                const double* x = item(used[c]).values;
+                double* weighted = &weighted_[(c - known) * n];
+                for (Size i = 0; i < n; ++i) weighted[i] = h_[i] * x[i];
+                vectors_.push_back(weighted);
+            }
+            for (Size i = 0; i < end; ++i) chosen_.push_back(item(used[i]));
+            products_.resize(end * (end - known));
+            k_->dots({n, end, chosen_.data(), true}, vectors_.data(), end - known, products_.data());
+            for (Size c = known; c < end; ++c)
+                for (Size i = 0; i < end; ++i) gram.set(c, i, products_[(c - known) * end + i]);
+        }
+    }
+
+    const Kernels* k_;
+    Columns x_;
+    const Places& places_;
+    std::vector<CompactGram> grams_;  // of each node
+    Index columns_, slot_, start_;    // of v; of each of their places among all coefficients; of each node there
+    bool is_laid_out_ = false;
+    Aligned v_, g_;
+    std::vector<double> h_, ones_, weighted_, products_;
+    std::vector<const double*> vectors_;
+    std::vector<Column> chosen_;
+};
+
+}  // namespace bregpath

@@ -1,0 +1,165 @@
+// Spins of many nodes, part of kernels_isa.cpp and under its rule: see kernels.hpp.
+//
+// Six spins of a row are one of 64 patterns. What they add to the predictors of eight nodes, side by side, is one row of a
+// table (64, 8): X beta looks it up instead of multiplying six columns, and X'r adds up the rows of r with the same pattern;
+// what six columns make of it is told from 64 sums instead of n rows.
+#pragma once
+
+#include "kernels.hpp"
+
+namespace {
+
+using bregpath::kSpinGroup;
+using bregpath::kSpinLanes;
+using bregpath::kSpinPatterns;
+using bregpath::Patterns;
+using bregpath::RowsByPattern;
+using bregpath::Size;
+
+// As in state_kernels.hpp: vectors of the compiler's own stay in registers.
+#if defined(__GNUC__)
+typedef double Eight __attribute__((vector_size(8 * sizeof(double)), aligned(sizeof(double)), may_alias));
+inline void clear(Eight& x) { x = Eight{}; }
+inline void scale(Eight& x, double by) { x *= by; }
+#else
+struct Eight {
+    double x[8];
+    Eight& operator+=(const Eight& other) {
+        for (int i = 0; i < 8; ++i) x[i] += other.x[i];
+        return *this;
+    }
+    Eight& operator-=(const Eight& other) {
+        for (int i = 0; i < 8; ++i) x[i] -= other.x[i];
+        return *this;
+    }
+};
+inline void clear(Eight& x) { x = {}; }
+inline void scale(Eight& x, double by) {
+    for (double& number : x.x) number *= by;
+}
+#endif
+static_assert(kSpinLanes == 8 && kSpinGroup == 6 && kSpinPatterns == 64);
+
+inline const Eight& eight(const double* at, Size row) { return *reinterpret_cast<const Eight*>(at + row * kSpinLanes); }
+inline Eight& eight(double* at, Size row) { return *reinterpret_cast<Eight*>(at + row * kSpinLanes); }
+
+constexpr Size kTableNumbers = kSpinPatterns * kSpinLanes;
+constexpr Size kGroupsTogether = 8;  // their tables stay in the fastest cache
+
+// Bit b of a pattern is set where spin b is up.
+void make_spin_table(const double* beta, double* table) {
+    Eight none;
+    clear(none);
+    for (Size b = 0; b < kSpinGroup; ++b) none -= eight(beta, b);
+    eight(table, 0) = none;
+    for (Size b = 0; b < kSpinGroup; ++b) {
+        Eight twice = eight(beta, b);
+        twice += eight(beta, b);
+        for (Size k = 0; k < Size{1} << b; ++k) {
+            Eight with = eight(table, k);
+            with += twice;
+            eight(table, k + (Size{1} << b)) = with;
+        }
+    }
+}
+
+template <int rows>
+void predict_rows(const Patterns& x, Size i, Size g0, Size g1, const double* tables, const Eight& start, double* eta) {
+    Eight sum[rows];
+    for (int r = 0; r < rows; ++r) sum[r] = g0 == 0 ? start : eight(eta, i + r);
+    for (Size g = g0; g < g1; ++g) {
+        const std::uint8_t* pattern = x.of[g] + i;
+        for (int r = 0; r < rows; ++r) sum[r] += eight(tables + g * kTableNumbers, pattern[r]);
+    }
+    for (int r = 0; r < rows; ++r) eight(eta, i + r) = sum[r];
+}
+
+void predict_spins(const Patterns& x, const double* tables, const double* alpha, double* eta) {
+    const Eight start = eight(alpha, 0);
+    Size g0 = 0;
+    do {
+        const Size g1 = x.groups - g0 < kGroupsTogether ? x.groups : g0 + kGroupsTogether;
+        Size i = 0;
+        for (; i + 4 <= x.m; i += 4) predict_rows<4>(x, i, g0, g1, tables, start, eta);
+        for (; i < x.m; ++i) predict_rows<1>(x, i, g0, g1, tables, start, eta);
+        g0 = g1;
+    } while (g0 < x.groups);
+}
+
+// What three bits make of the sums of eight patterns.
+inline void add_bits(const Eight* sums, double* of_bits) {
+    for (Size b = 0; b < 3; ++b) {
+        Eight of_bit = eight(of_bits, b);
+        for (Size k = 0; k < 8; ++k)
+            if (k >> b & 1)
+                of_bit += sums[k];
+            else
+                of_bit -= sums[k];
+        eight(of_bits, b) = of_bit;
+    }
+}
+
+inline void add_table(const Eight* table, double* of_spins) {
+    Eight low[8], high[8];
+    for (Size k = 0; k < 8; ++k) clear(low[k]), clear(high[k]);
+    for (Size h = 0; h < 8; ++h)
+        for (Size l = 0; l < 8; ++l) low[l] += table[h * 8 + l], high[h] += table[h * 8 + l];
+    add_bits(low, of_spins), add_bits(high, of_spins + 3 * kSpinLanes);
+    Eight all = eight(of_spins, kSpinGroup);
+    for (Size k = 0; k < 8; ++k) all += low[k];
+    eight(of_spins, kSpinGroup) = all;
+}
+
+// The sum of a pattern is stored after each four of its rows: to branch where it ends would cost more.
+void add_spins(const RowsByPattern& x, const double* u, const double* v, double* of_u, double* of_v) {
+    alignas(64) Eight table_u[kSpinPatterns], table_v[kSpinPatterns];
+    Eight sum_u, sum_v;
+    clear(sum_u), clear(sum_v);
+    for (Size k = 0; k < kSpinPatterns; ++k) clear(table_u[k]), clear(table_v[k]);
+    for (Size e = 0; e < x.fours; ++e) {
+        const int32_t* row = x.rows + 4 * e;
+        Eight a = eight(u, row[0]), b = eight(u, row[2]), c = eight(v, row[0]), d = eight(v, row[2]);
+        a += eight(u, row[1]), b += eight(u, row[3]), c += eight(v, row[1]), d += eight(v, row[3]);
+        a += b, c += d;
+        scale(sum_u, x.goes_on[e]), scale(sum_v, x.goes_on[e]);
+        sum_u += a, sum_v += c;
+        table_u[x.patterns[e]] = sum_u, table_v[x.patterns[e]] = sum_v;
+    }
+    add_table(table_u, of_u), add_table(table_v, of_v);
+}
+
+void integrate_rows(Size size, const double* h, const double* r, double length, double* u, const double* R, double* R_next) {
+#pragma omp simd
+    for (Size i = 0; i < size; ++i) {
+        u[i] = h[i] * u[i] + length * r[i];
+        R_next[i] = R[i] + u[i];
+    }
+}
+
+// A symmetric matrix, all of it stored in columns `stride` apart, times a vector; their sizes are padded to multiples of
+// eight with zeros. Only what is on and below the diagonal is read, and every number used twice.
+void symmetric_product(Size size, const double* matrix, Size stride, const double* v, double* out) {
+    for (Size i = 0; i < size; ++i) out[i] = 0;
+    for (Size j = 0; j < size; j += 8) {
+        const double *a = matrix + j * stride, *b = a + stride, *c = b + stride, *d = c + stride, *e = d + stride,
+                     *f = e + stride, *g = f + stride, *h = g + stride;
+        const double va = v[j], vb = v[j + 1], vc = v[j + 2], vd = v[j + 3], ve = v[j + 4], vf = v[j + 5], vg = v[j + 6],
+                     vh = v[j + 7];
+        double sa = 0, sb = 0, sc = 0, sd = 0, se = 0, sf = 0, sg = 0, sh = 0;
+        const auto sum = [&](Size i) {
+            return ((a[i] * va + b[i] * vb) + (c[i] * vc + d[i] * vd)) + ((e[i] * ve + f[i] * vf) + (g[i] * vg + h[i] * vh));
+        };
+#pragma omp simd
+        for (Size i = j; i < j + 8; ++i) out[i] += sum(i);
+#pragma omp simd reduction(+ : sa, sb, sc, sd, se, sf, sg, sh)
+        for (Size i = j + 8; i < size; ++i) {
+            out[i] += sum(i);
+            sa += a[i] * v[i], sb += b[i] * v[i], sc += c[i] * v[i], sd += d[i] * v[i];
+            se += e[i] * v[i], sf += f[i] * v[i], sg += g[i] * v[i], sh += h[i] * v[i];
+        }
+        out[j] += sa, out[j + 1] += sb, out[j + 2] += sc, out[j + 3] += sd;
+        out[j + 4] += se, out[j + 5] += sf, out[j + 6] += sg, out[j + 7] += sh;
+    }
+}
+
+}  // namespace
