@@ -109,6 +109,9 @@ struct Kernels {
     void (*add_spins)(const RowsByPattern&, const double* u, const double* v, double* of_u, double* of_v);
     // u = h u + length r, and R_next = R + u.
     void (*integrate_rows)(Size, const double* h, const double* r, double length, double* u, const double* R, double* R_next);
+    // Logistic loss but for w log(factors), which are multiplied by what eta adds; eta becomes r if wanted.
+    double (*logistic_spins)(Size, const double* y, const double* w, double* eta, double* factors, bool want_residual);
+    double (*log_factors)(Size, const double* w, const double* factors);
     // A symmetric matrix times a vector, padded to multiples of eight.
     void (*symmetric_product)(Size size, const double* matrix, Size stride, const double* v, double* out);
     // out = c0 a0 + c1 a1 + c2 a2 + c3 a3 + c4 a4: a stage of the Runge-Kutta-Chebyshev recursion.

@@ -362,6 +362,8 @@ extern "C" const bregpath::Kernels* BREGPATH_NAME(bregpath_kernels)() {
         .predict_spins = predict_spins,
         .add_spins = add_spins,
         .integrate_rows = integrate_rows,
+        .logistic_spins = logistic_spins,
+        .log_factors = log_factors,
         .symmetric_product = symmetric_product,
         .combine = combine,
         .diagonalise = diagonalise,

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "kernels.hpp"
+#include "scalars.hpp"
 
 namespace {
 
@@ -134,6 +135,32 @@ void integrate_rows(Size size, const double* h, const double* r, double length, 
         u[i] = h[i] * u[i] + length * r[i];
         R_next[i] = R[i] + u[i];
     }
+}
+
+// Logarithms of 1 + e are left as factors: those of one row and many nodes have the same weight, and one logarithm. Numbers
+// without a weight (nodes that pad a panel) have none.
+template <bool want_residual>
+double logistic_rows(Size size, const double* y, const double* w, double* eta, double* factors) {
+    double value = 0;
+#pragma omp simd reduction(+ : value)
+    for (Size i = 0; i < size; ++i) {
+        const double margin = y[i] * eta[i], distance = absolute(margin), e = fast_exp(-distance);
+        value += w[i] * (0.5 * (distance - margin));  // nan where eta is
+        factors[i] *= w[i] > 0 ? 1.0 + e : 1.0;
+        if constexpr (want_residual) eta[i] = -w[i] * y[i] * (margin > 0 ? e : 1.0) / (1.0 + e);
+    }
+    return value;
+}
+
+double logistic_spins(Size size, const double* y, const double* w, double* eta, double* factors, bool want_residual) {
+    return (want_residual ? logistic_rows<true> : logistic_rows<false>)(size, y, w, eta, factors);
+}
+
+double log_factors(Size size, const double* w, const double* factors) {
+    double value = 0;
+#pragma omp simd reduction(+ : value)
+    for (Size i = 0; i < size; ++i) value += w[i] * fast_log(factors[i]);
+    return value;
 }
 
 // A symmetric matrix, all of it stored in columns `stride` apart, times a vector; their sizes are padded to multiples of

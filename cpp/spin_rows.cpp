@@ -13,6 +13,7 @@ namespace bregpath {
 namespace {
 
 constexpr Size kRowsTogether = 1024;  // of a panel: they stay in the cache from their predictors to their sums
+constexpr Size kPanelsTogether = 512;  // whose factors 1 + e, two at most, have no overflow
 constexpr Size kTable = kSpinPatterns * kSpinLanes, kBlock = (kSpinGroup + 1) * kSpinLanes;
 
 class SpinRows final : public Rows {
@@ -41,7 +42,7 @@ class SpinRows final : public Rows {
             const Size s = places_.source[i], t = places_.target[i], block = t / kSpinLanes * groups_ + s / kSpinGroup;
             where_.push_back(block * kBlock + s % kSpinGroup * kSpinLanes + t % kSpinLanes);
         }
-        zero_.assign(m_ + n_alpha, 0.0), u_.assign((n + 1) * kSpinLanes, 0.0);
+        zero_.assign(m_ + n_alpha, 0.0), u_.assign((n + 1) * kSpinLanes, 0.0), factors_.assign(n * kSpinLanes, 1.0);
     }
 
     // --- the border
@@ -77,10 +78,8 @@ class SpinRows final : public Rows {
         next_.at = spot(end), change_ = spot({live_, integrals, integrals + live_.size()});
         double value = 0;
         for (auto* sums : {&moved_, &slopes_}) sums->assign(panels_ * groups_ * kBlock, 0.0);
-        for (Size b = 0; b < panels_; ++b) {
-            pause(double(n * kSpinLanes) * double(groups_));
-            value += arrive(b);
-        }
+        each_panel([&](Size b) { value += arrive(b); });
+        value += end_loss();
         for (size_t c = 0; c < live_.size(); ++c) speed[c] = -read(slopes_, live_[c]);
         for (Size l = 0; l < n_alpha; ++l) speed[live_.size() + l] = -alpha_rate * slopes_[total(l)];
         return value;
@@ -96,15 +95,14 @@ class SpinRows final : public Rows {
     double value(const Point& at) override {
         const Spot here = spot(at);
         double value = 0;
-        for (Size b = 0; b < panels_; ++b) {
-            pause(double(n * kSpinLanes) * double(groups_));
+        each_panel([&](Size b) {
             look_up(here, b, tables_);
             by_runs([&](Size i, Size rows) {
                 predict(here, tables_, b, i, rows, u_.data());
-                value += k_->loss(data(b, i), rows * kSpinLanes, u_.data(), u_.data());
+                value += loss(b, i, rows, u_.data(), false);
             });
-        }
-        return value;
+        });
+        return value + end_loss();
     }
 
     void update_hessian() override {}  // a frozen one is always in use
@@ -189,6 +187,15 @@ class SpinRows final : public Rows {
     // --- a panel
 
     template <class Work>
+    void each_panel(Work work) {
+        std::fill(factors_.begin(), factors_.end(), 1.0);
+        for (Size b = 0; b < panels_; ++b) {
+            pause(double(n * kSpinLanes) * double(groups_));
+            work(b);
+        }
+    }
+
+    template <class Work>
     void by_runs(Work work) const {
         const Size runs = (n + kRowsTogether - 1) / kRowsTogether, rows = (n + runs - 1) / runs;
         for (Size i = 0; i < n; i += rows) work(i, std::min(rows, n - i));
@@ -199,6 +206,22 @@ class SpinRows final : public Rows {
         data.y = y_.data() + first(b, i);
         data.w = (b + 1 < panels_ ? w_ : last_w_).data() + i * kSpinLanes;
         return data;
+    }
+
+    // The loss of some rows, of which end_loss() adds a part; eta becomes the residual, if wanted.
+    double loss(Size b, Size i, Size rows, double* eta, bool want_residual) {
+        const Data run = data(b, i);
+        const Size numbers = rows * kSpinLanes;
+        if (run.loss != Loss::logistic) return k_->loss(run, numbers, eta, eta);
+        const double value = k_->logistic_spins(numbers, run.y, run.w, eta, &factors_[i * kSpinLanes], want_residual);
+        if ((b + 1) % kPanelsTogether) return value;
+        const double logarithms = k_->log_factors(numbers, &w_[i * kSpinLanes], &factors_[i * kSpinLanes]);
+        std::fill_n(&factors_[i * kSpinLanes], numbers, 1.0);
+        return value + logarithms;
+    }
+
+    double end_loss() const {
+        return data_.loss == Loss::logistic ? k_->log_factors(n * kSpinLanes, w_.data(), factors_.data()) : 0.0;
     }
 
     void look_up(const Spot& at, Size b, Tables& tables) const {
@@ -231,7 +254,7 @@ class SpinRows final : public Rows {
             const Size at = first(b, i), numbers = rows * kSpinLanes;
             double *r = &next_.residual[at], *u = &u_[i * kSpinLanes];
             predict(next_.at, tables_, b, i, rows, r);
-            value += k_->loss(data(b, i), numbers, r, r);
+            value += loss(b, i, rows, r, true);
             predict(change_, change_tables_, b, i, rows, u);
             k_->integrate_rows(numbers, &h_[at], &now_.residual[at], step_, u, &now_.R[at], &next_.R[at]);
             for (Size g = b * groups_; g < (b + 1) * groups_; ++g, ++sorted) {
@@ -267,6 +290,7 @@ class SpinRows final : public Rows {
     const Data data_;  // loss and weights, which all nodes share
     NodeGrams grams_;
     std::vector<std::uint8_t> patterns_;  // (groups, n)
+    Aligned factors_;                     // of each row and lane: see loss()
     Aligned y_, w_, last_w_;  // in panels; weights of all panels but the last, and of it
     Index where_;                         // of each place of a coefficient in blocks
     Slot now_, next_;
