@@ -63,7 +63,8 @@ struct Patterns {
 
 // Rows of one group in the order of their patterns, four of the same one at a time: a row of zeros fills the rest.
 struct RowsByPattern {
-    Size fours;
+    Size fours, absent;
+    const std::uint8_t* absentees;  // (absent): patterns without rows
     const int32_t* rows;            // (fours, 4)
     const std::uint8_t* patterns;   // (fours)
     const double* goes_on;          // (fours): 1 where the four before had the same pattern, else 0

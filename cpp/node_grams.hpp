@@ -13,8 +13,10 @@ namespace bregpath {
 class NodeGrams {
    public:
     NodeGrams(const Kernels* kernels, const Columns& features, const Places& places, Size nodes)
-        : k_(kernels), x_(features), places_(places), grams_(nodes, CompactGram(features.k + 1)), ones_(features.n, 1.0) {
-        start_.resize(nodes + 1);
+        : k_(kernels), n_(features.n), constant_(features.k), stride_((n_ + 7) & ~Size{7}), places_(places),
+          grams_(nodes, CompactGram(features.k + 1)), items_((features.k + 1) * stride_, 1.0) {
+        for (Size j = 0; j < features.k; ++j) std::copy_n(features.at[j].values, n_, &items_[j * stride_]);
+        start_.resize(nodes + 1), h_.resize(n_);
     }
 
     // Another curvature: column(d, to) is to write that of all rows of a node.
@@ -41,22 +43,18 @@ class NodeGrams {
     }
 
    private:
-    // The constant is the item after the last feature, and the first of every matrix.
-    Column item(Size s) const { return s == x_.k ? Column{ones_.data()} : x_.at[s]; }
-
     // Where the coefficients of some columns lie among those of all matrices; what these lack of them is filled in.
     template <class Curvature>
     void lay_out(const Index& columns, Curvature column) {
         const Size places = places_.places;
         columns_ = columns, slot_.resize(columns.size() * places), is_laid_out_ = true;
         std::vector<Size> known;
-        for (CompactGram& gram : grams_) known.push_back(Size(gram.used().size())), gram.add(std::initializer_list<Size>{x_.k});
+        for (CompactGram& gram : grams_) known.push_back(Size(gram.used().size())), gram.add(std::initializer_list<Size>{constant_});
         for (const Size j : columns)
             for (Size i = j * places; i < (j + 1) * places; ++i)
                 grams_[places_.target[i]].add(std::initializer_list<Size>{places_.source[i]});
         for (size_t d = 0; d < grams_.size(); ++d) {
             if (known[d] < Size(grams_[d].used().size())) {
-                h_.resize(x_.n);
                 column(Size(d), h_.data());
                 fill(grams_[d], known[d]);
             }
@@ -73,32 +71,31 @@ class NodeGrams {
     void fill(CompactGram& gram, Size known) {
         constexpr Size kTogether = 16;
         const std::vector<int32_t>& used = gram.used();
-        const Size n = x_.n;
         for (Size end; known < Size(used.size()); known = end) {
             end = std::min(known + kTogether, Size(used.size()));
-            weighted_.resize((end - known) * n), vectors_.clear(), chosen_.clear();
+            weighted_.resize((end - known) * stride_), vectors_.clear(), chosen_.clear();
             for (Size c = known; c < end; ++c) {
-                const double* x = item(used[c]).values;
-                double* weighted = &weighted_[(c - known) * n];
-                for (Size i = 0; i < n; ++i) weighted[i] = h_[i] * x[i];
+                const double* x = &items_[used[c] * stride_];
+                double* weighted = &weighted_[(c - known) * stride_];
+                for (Size i = 0; i < n_; ++i) weighted[i] = h_[i] * x[i];
                 vectors_.push_back(weighted);
             }
-            for (Size i = 0; i < end; ++i) chosen_.push_back(item(used[i]));
+            for (Size i = 0; i < end; ++i) chosen_.push_back({&items_[used[i] * stride_]});
             products_.resize(end * (end - known));
-            k_->dots({n, end, chosen_.data(), true}, vectors_.data(), end - known, products_.data());
+            k_->dots({n_, end, chosen_.data(), true}, vectors_.data(), end - known, products_.data());
             for (Size c = known; c < end; ++c)
                 for (Size i = 0; i < end; ++i) gram.set(c, i, products_[(c - known) * end + i]);
         }
     }
 
     const Kernels* k_;
-    Columns x_;
+    const Size n_, constant_, stride_;  // the constant is the item after the last feature, and the first of every matrix
     const Places& places_;
     std::vector<CompactGram> grams_;  // of each node
     Index columns_, slot_, start_;    // of v; of each of their places among all coefficients; of each node there
     bool is_laid_out_ = false;
-    Aligned v_, g_;
-    std::vector<double> h_, ones_, weighted_, products_;
+    Aligned v_, g_, items_, weighted_;  // items: features and the constant, `stride` apart
+    std::vector<double> h_, products_;
     std::vector<const double*> vectors_;
     std::vector<Column> chosen_;
 };

@@ -45,7 +45,6 @@ inline const Eight& eight(const double* at, Size row) { return *reinterpret_cast
 inline Eight& eight(double* at, Size row) { return *reinterpret_cast<Eight*>(at + row * kSpinLanes); }
 
 constexpr Size kTableNumbers = kSpinPatterns * kSpinLanes;
-constexpr Size kGroupsTogether = 8;  // their tables stay in the fastest cache
 
 // Bit b of a pattern is set where spin b is up.
 void make_spin_table(const double* beta, double* table) {
@@ -64,27 +63,48 @@ void make_spin_table(const double* beta, double* table) {
     }
 }
 
-template <int rows>
-void predict_rows(const Patterns& x, Size i, Size g0, Size g1, const double* tables, const Eight& start, double* eta) {
-    Eight sum[rows];
-    for (int r = 0; r < rows; ++r) sum[r] = g0 == 0 ? start : eight(eta, i + r);
-    for (Size g = g0; g < g1; ++g) {
-        const std::uint8_t* pattern = x.of[g] + i;
-        for (int r = 0; r < rows; ++r) sum[r] += eight(tables + g * kTableNumbers, pattern[r]);
+template <int groups, bool is_first>
+void predict_groups(const Patterns& x, Size g0, const double* tables, const double* alpha, double* eta) {
+    const std::uint8_t* pattern[groups];
+    for (int g = 0; g < groups; ++g) pattern[g] = x.of[g0 + g];
+    tables += g0 * kTableNumbers;
+    const Size m = x.m;
+    const Eight start = eight(alpha, 0);
+    for (Size i = 0; i < m; ++i) {
+        Eight sum;
+        if constexpr (is_first)
+            sum = start;
+        else
+            sum = eight(eta, i);
+        for (int g = 0; g < groups; ++g) sum += eight(tables + g * kTableNumbers, pattern[g][i]);
+        eight(eta, i) = sum;
     }
-    for (int r = 0; r < rows; ++r) eight(eta, i + r) = sum[r];
+}
+
+// The rest of the groups, fewer than eight.
+template <bool is_first>
+void predict_rest(const Patterns& x, Size g0, const double* tables, const double* alpha, double* eta) {
+    switch (x.groups - g0) {
+        case 1: return predict_groups<1, is_first>(x, g0, tables, alpha, eta);
+        case 2: return predict_groups<2, is_first>(x, g0, tables, alpha, eta);
+        case 3: return predict_groups<3, is_first>(x, g0, tables, alpha, eta);
+        case 4: return predict_groups<4, is_first>(x, g0, tables, alpha, eta);
+        case 5: return predict_groups<5, is_first>(x, g0, tables, alpha, eta);
+        case 6: return predict_groups<6, is_first>(x, g0, tables, alpha, eta);
+        case 7: return predict_groups<7, is_first>(x, g0, tables, alpha, eta);
+    }
 }
 
 void predict_spins(const Patterns& x, const double* tables, const double* alpha, double* eta) {
-    const Eight start = eight(alpha, 0);
-    Size g0 = 0;
-    do {
-        const Size g1 = x.groups - g0 < kGroupsTogether ? x.groups : g0 + kGroupsTogether;
-        Size i = 0;
-        for (; i + 4 <= x.m; i += 4) predict_rows<4>(x, i, g0, g1, tables, start, eta);
-        for (; i < x.m; ++i) predict_rows<1>(x, i, g0, g1, tables, start, eta);
-        g0 = g1;
-    } while (g0 < x.groups);
+    if (x.groups == 0)
+        for (Size i = 0; i < x.m; ++i) eight(eta, i) = eight(alpha, 0);
+    else if (x.groups < 8)
+        return predict_rest<true>(x, 0, tables, alpha, eta);
+    else
+        predict_groups<8, true>(x, 0, tables, alpha, eta);
+    Size g = 8;
+    for (; g + 8 <= x.groups; g += 8) predict_groups<8, false>(x, g, tables, alpha, eta);
+    predict_rest<false>(x, g, tables, alpha, eta);
 }
 
 // What three bits make of the sums of eight patterns.
@@ -116,7 +136,7 @@ void add_spins(const RowsByPattern& x, const double* u, const double* v, double*
     alignas(64) Eight table_u[kSpinPatterns], table_v[kSpinPatterns];
     Eight sum_u, sum_v;
     clear(sum_u), clear(sum_v);
-    for (Size k = 0; k < kSpinPatterns; ++k) clear(table_u[k]), clear(table_v[k]);
+    for (Size k = 0; k < x.absent; ++k) clear(table_u[x.absentees[k]]), clear(table_v[x.absentees[k]]);
     for (Size e = 0; e < x.fours; ++e) {
         const int32_t* row = x.rows + 4 * e;
         Eight a = eight(u, row[0]), b = eight(u, row[2]), c = eight(v, row[0]), d = eight(v, row[2]);

@@ -144,7 +144,7 @@ class SpinRows final : public Rows {
     // See RowsByPattern; of one group in a run of rows.
     struct Sorted {
         std::vector<int32_t> rows;
-        std::vector<std::uint8_t> patterns;
+        std::vector<std::uint8_t> patterns, absentees;
         std::vector<double> goes_on;
     };
     struct Slot {
@@ -258,8 +258,8 @@ class SpinRows final : public Rows {
             predict(change_, change_tables_, b, i, rows, u);
             k_->integrate_rows(numbers, &h_[at], &now_.residual[at], step_, u, &now_.R[at], &next_.R[at]);
             for (Size g = b * groups_; g < (b + 1) * groups_; ++g, ++sorted) {
-                const RowsByPattern x{Size(sorted->patterns.size()), sorted->rows.data(), sorted->patterns.data(),
-                                      sorted->goes_on.data()};
+                const RowsByPattern x{Size(sorted->patterns.size()), Size(sorted->absentees.size()), sorted->absentees.data(),
+                                      sorted->rows.data(), sorted->patterns.data(), sorted->goes_on.data()};
                 k_->add_spins(x, u_.data(), &next_.residual[first(b, 0)], &moved_[g * kBlock], &slopes_[g * kBlock]);
             }
         });
@@ -271,6 +271,7 @@ class SpinRows final : public Rows {
         for (Size e = i; e < i + rows; ++e) of[patterns[e]].push_back(int32_t(e));
         Sorted sorted;
         for (Size k = 0; k < kSpinPatterns; ++k) {
+            if (of[k].empty()) sorted.absentees.push_back(std::uint8_t(k));
             while (of[k].size() % 4) of[k].push_back(int32_t(n));
             sorted.rows.insert(sorted.rows.end(), of[k].begin(), of[k].end());
             for (size_t e = 0; e < of[k].size(); e += 4)
