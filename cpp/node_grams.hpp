@@ -16,18 +16,19 @@ class NodeGrams {
         : k_(kernels), n_(features.n), constant_(features.k), stride_((n_ + 7) & ~Size{7}), places_(places),
           grams_(nodes, CompactGram(features.k + 1)), items_((features.k + 1) * stride_, 1.0) {
         for (Size j = 0; j < features.k; ++j) std::copy_n(features.at[j].values, n_, &items_[j * stride_]);
-        start_.resize(nodes + 1), h_.resize(n_);
+        start_.resize(nodes + 1), h_.resize(nodes * stride_);
     }
 
-    // Another curvature: column(d, to) is to write that of all rows of a node.
-    void forget() {
+    // Another curvature (nodes, stride), which is to be set; nothing that was made of the last one is valid.
+    Aligned& forget() {
         for (CompactGram& gram : grams_) gram.forget();
         is_laid_out_ = false;
+        return h_;
     }
+    Size stride() const { return stride_; }
 
-    template <class Curvature>
-    void product(const Point& v, Curvature column, double* out) {
-        if (!is_laid_out_ || v.columns != columns_) lay_out(v.columns, column);
+    void product(const Point& v, double* out) {
+        if (!is_laid_out_ || v.columns != columns_) lay_out(v.columns);
         const Size places = places_.places, nodes = Size(grams_.size());
         for (Size d = 0; d < nodes; ++d) v_[start_[d]] = v.alpha[d];
         for (size_t i = 0; i < slot_.size(); ++i) v_[slot_[i]] = v.beta[Size(i) / places];
@@ -44,8 +45,7 @@ class NodeGrams {
 
    private:
     // Where the coefficients of some columns lie among those of all matrices; what these lack of them is filled in.
-    template <class Curvature>
-    void lay_out(const Index& columns, Curvature column) {
+    void lay_out(const Index& columns) {
         const Size places = places_.places;
         columns_ = columns, slot_.resize(columns.size() * places), is_laid_out_ = true;
         std::vector<Size> known;
@@ -54,10 +54,7 @@ class NodeGrams {
             for (Size i = j * places; i < (j + 1) * places; ++i)
                 grams_[places_.target[i]].add(std::initializer_list<Size>{places_.source[i]});
         for (size_t d = 0; d < grams_.size(); ++d) {
-            if (known[d] < Size(grams_[d].used().size())) {
-                column(Size(d), h_.data());
-                fill(grams_[d], known[d]);
-            }
+            fill(Size(d), known[d]);
             start_[d + 1] = start_[d] + ((Size(grams_[d].used().size()) + 7) & ~Size{7});
         }
         v_.assign(start_.back(), 0.0), g_.resize(start_.back());
@@ -68,16 +65,17 @@ class NodeGrams {
     }
 
     // Entries of the items from `known` on: a few at a time, against all that came before.
-    void fill(CompactGram& gram, Size known) {
+    void fill(Size d, Size known) {
         constexpr Size kTogether = 16;
+        CompactGram& gram = grams_[d];
         const std::vector<int32_t>& used = gram.used();
         for (Size end; known < Size(used.size()); known = end) {
             end = std::min(known + kTogether, Size(used.size()));
             weighted_.resize((end - known) * stride_), vectors_.clear(), chosen_.clear();
             for (Size c = known; c < end; ++c) {
-                const double* x = &items_[used[c] * stride_];
                 double* weighted = &weighted_[(c - known) * stride_];
-                for (Size i = 0; i < n_; ++i) weighted[i] = h_[i] * x[i];
+                std::copy_n(&items_[used[c] * stride_], n_, weighted);
+                k_->apply_curvature(plain_, n_, &h_[d * stride_], weighted);
                 vectors_.push_back(weighted);
             }
             for (Size i = 0; i < end; ++i) chosen_.push_back({&items_[used[i] * stride_]});
@@ -94,8 +92,9 @@ class NodeGrams {
     std::vector<CompactGram> grams_;  // of each node
     Index columns_, slot_, start_;    // of v; of each of their places among all coefficients; of each node there
     bool is_laid_out_ = false;
-    Aligned v_, g_, items_, weighted_;  // items: features and the constant, `stride` apart
-    std::vector<double> h_, products_;
+    const Data plain_{};
+    Aligned v_, g_, items_, h_, weighted_;  // items: features and the constant, `stride` apart
+    std::vector<double> products_;
     std::vector<const double*> vectors_;
     std::vector<Column> chosen_;
 };

@@ -108,7 +108,7 @@ class SpinRows final : public Rows {
     void update_hessian() override {}  // a frozen one is always in use
     void hessian(const Point& v, double* out) override {
         pause(double(n * n_alpha));
-        grams_.product(v, [&](Size d, double* h) { for (Size i = 0; i < n; ++i) h[i] = h_[place(i, d)]; }, out);
+        grams_.product(v, out);
     }
 
     bool has_linear_stages() const override { return true; }
@@ -283,7 +283,9 @@ class SpinRows final : public Rows {
     void set_curvature() {
         for (Size b = 0; b < panels_; ++b)
             k_->curvature(data(b, 0), n * kSpinLanes, &frozen_[first(b, 0)], &h_[first(b, 0)]);
-        grams_.forget();
+        Aligned& of_nodes = grams_.forget();
+        for (Size l = 0; l < n_alpha; ++l)
+            for (Size i = 0; i < n; ++i) of_nodes[l * grams_.stride() + i] = h_[place(i, l)];
     }
 
     const Size m_, groups_, panels_;
