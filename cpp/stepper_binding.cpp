@@ -51,7 +51,7 @@ Settings read_settings(const Named& from) {
         {"SEEN", &to.seen},               {"ROUNDING", &to.rounding},         {"NOISE", &to.noise},
         {"DAMPING", &to.damping},         {"STABILITY", &to.stability},       {"FREEZE_GROWTH", &to.freeze_growth},
         {"INSIDE", &to.inside},           {"STEP_BITS", &to.step_bits},       {"NUDGE", &to.nudge},
-        {"FIRST", &to.first},
+        {"FIRST", &to.first},             {"ENTRY_AHEAD", &to.entry_ahead},
     };
     for (const auto& [name, number] : numbers) *number = from.get<double>(name);
     to.looks_inside = from.get<bool>("looks_inside");
