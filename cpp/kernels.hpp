@@ -79,10 +79,8 @@ struct Kernels {
     void (*predict)(const Columns&, const Data&, const double* alpha, const double* beta, double* eta);
     // The loss, and r, at eta.
     double (*loss)(const Data&, Size n, const double* eta, double* r);
-    // What the next two take as the curvature H at eta: second derivatives, or class probabilities for multinomial.
+    // What the next one takes as the curvature H at eta: second derivatives, or class probabilities for multinomial.
     void (*curvature)(const Data&, Size n, const double* eta, double* h);
-    // u = H u.
-    void (*apply_curvature)(const Data&, Size n, const double* h, double* u);
     // u = H (v0 + X v), g = X' u and g0 = 1' u: a product with the Hessian.
     void (*hessian)(const Columns&, const Data&, const double* h, const double* v0, const double* v, double* u,
                     double* g, double* g0);
@@ -113,6 +111,8 @@ struct Kernels {
     // Logistic loss but for w log(factors), which are multiplied by what eta adds; eta becomes r if wanted.
     double (*logistic_spins)(Size, const double* y, const double* w, double* eta, double* factors, bool want_residual);
     double (*log_factors)(Size, const double* w, const double* factors);
+    // out = h x, number by number.
+    void (*weigh)(Size, const double* h, const double* x, double* out);
     // A symmetric matrix times a vector, padded to multiples of eight.
     void (*symmetric_product)(Size size, const double* matrix, Size stride, const double* v, double* out);
     // out = c0 a0 + c1 a1 + c2 a2 + c3 a3 + c4 a4: a stage of the Runge-Kutta-Chebyshev recursion.

@@ -280,8 +280,6 @@ void predict(const Columns& x, const Data& d, const double* alpha, const double*
 
 double loss(const Data& d, Size n, const double* eta, double* r) { return loss_rows(d, 0, n, n, eta, r, true); }
 
-void apply_curvature(const Data& d, Size n, const double* h, double* u) { curve_rows(d, n, 0, n, h, u); }
-
 void totals(Size n, Size q, const double* r, double* out) {
     for (Size l = 0; l < q; ++l) out[l] = total(r + l * n, n);
 }
@@ -348,7 +346,6 @@ extern "C" const bregpath::Kernels* BREGPATH_NAME(bregpath_kernels)() {
         .predict = predict,
         .loss = loss,
         .curvature = curvature,
-        .apply_curvature = apply_curvature,
         .hessian = hessian,
         .dots = dots,
         .totals = totals,
@@ -364,6 +361,7 @@ extern "C" const bregpath::Kernels* BREGPATH_NAME(bregpath_kernels)() {
         .integrate_rows = integrate_rows,
         .logistic_spins = logistic_spins,
         .log_factors = log_factors,
+        .weigh = weigh,
         .symmetric_product = symmetric_product,
         .combine = combine,
         .diagonalise = diagonalise,

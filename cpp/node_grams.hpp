@@ -66,7 +66,7 @@ class NodeGrams {
 
     // Entries of the items from `known` on: a few at a time, against all that came before.
     void fill(Size d, Size known) {
-        constexpr Size kTogether = 16;
+        constexpr Size kTogether = 4;  // that many products with all others share what is read; more would go above the diagonal
         CompactGram& gram = grams_[d];
         const std::vector<int32_t>& used = gram.used();
         for (Size end; known < Size(used.size()); known = end) {
@@ -74,8 +74,7 @@ class NodeGrams {
             weighted_.resize((end - known) * stride_), vectors_.clear(), chosen_.clear();
             for (Size c = known; c < end; ++c) {
                 double* weighted = &weighted_[(c - known) * stride_];
-                std::copy_n(&items_[used[c] * stride_], n_, weighted);
-                k_->apply_curvature(plain_, n_, &h_[d * stride_], weighted);
+                k_->weigh(n_, &h_[d * stride_], &items_[used[c] * stride_], weighted);
                 vectors_.push_back(weighted);
             }
             for (Size i = 0; i < end; ++i) chosen_.push_back({&items_[used[i] * stride_]});
@@ -92,7 +91,6 @@ class NodeGrams {
     std::vector<CompactGram> grams_;  // of each node
     Index columns_, slot_, start_;    // of v; of each of their places among all coefficients; of each node there
     bool is_laid_out_ = false;
-    const Data plain_{};
     Aligned v_, g_, items_, h_, weighted_;  // items: features and the constant, `stride` apart
     std::vector<double> products_;
     std::vector<const double*> vectors_;

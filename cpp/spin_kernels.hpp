@@ -183,6 +183,11 @@ double log_factors(Size size, const double* w, const double* factors) {
     return value;
 }
 
+void weigh(Size size, const double* h, const double* x, double* out) {
+#pragma omp simd
+    for (Size i = 0; i < size; ++i) out[i] = h[i] * x[i];
+}
+
 // A symmetric matrix, all of it stored in columns `stride` apart, times a vector; their sizes are padded to multiples of
 // eight with zeros. Only what is on and below the diagonal is read, and every number used twice.
 void symmetric_product(Size size, const double* matrix, Size stride, const double* v, double* out) {

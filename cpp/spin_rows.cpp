@@ -12,7 +12,7 @@ namespace bregpath {
 
 namespace {
 
-constexpr Size kRowsTogether = 1024;  // of a panel: they stay in the cache from their predictors to their sums
+constexpr Size kRowsTogether = 1536;  // of a panel: they stay in the cache from their predictors to their sums
 constexpr Size kPanelsTogether = 512;  // whose factors 1 + e, two at most, have no overflow
 constexpr Size kTable = kSpinPatterns * kSpinLanes, kBlock = (kSpinGroup + 1) * kSpinLanes;
 
