@@ -63,11 +63,12 @@ struct Patterns {
 
 // Rows of one group in the order of their patterns, four of the same one at a time: a row of zeros fills the rest.
 struct RowsByPattern {
-    Size fours, absent;
-    const std::uint8_t* absentees;  // (absent): patterns without rows
+    Size fours;
     const int32_t* rows;            // (fours, 4)
     const std::uint8_t* patterns;   // (fours)
     const double* goes_on;          // (fours): 1 where the four before had the same pattern, else 0
+    Size absent;
+    const std::uint8_t* absentees;  // (absent): patterns without rows
 };
 
 struct Kernels {
@@ -100,14 +101,15 @@ struct Kernels {
     // eta becomes the probabilities of q states, by which H is u = H u.
     void (*share_states)(Size q, Size width, Size m, double* eta);
     void (*curve_states)(const States&, const Data&, const double* share, double* u);
-    // Eight nodes, side by side in (m, 8): beta (6, 8) as a table (64, 8), and eta = alpha + the rows of one table a group that
-    // the patterns choose.
+    // Eight nodes, side by side in (m, 8): beta (6, 8) as a table (64, 8), and eta = alpha + the rows of one table a
+    // group that the patterns choose.
     void (*make_spin_table)(const double* beta, double* table);
     void (*predict_spins)(const Patterns&, const double* tables, const double* alpha, double* eta);
     // Adds X'u and X'v of the six spins of a group and of a constant, (7, 8) each.
     void (*add_spins)(const RowsByPattern&, const double* u, const double* v, double* of_u, double* of_v);
     // u = h u + length r, and R_next = R + u.
-    void (*integrate_rows)(Size, const double* h, const double* r, double length, double* u, const double* R, double* R_next);
+    void (*integrate_rows)(Size, const double* h, const double* r, double length, double* u, const double* R,
+                           double* R_next);
     // Logistic loss but for w log(factors), which are multiplied by what eta adds; eta becomes r if wanted.
     double (*logistic_spins)(Size, const double* y, const double* w, double* eta, double* factors, bool want_residual);
     double (*log_factors)(Size, const double* w, const double* factors);

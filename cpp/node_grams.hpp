@@ -1,8 +1,8 @@
-// The Hessian of a graph with spins: a matrix X'H X a node, over a constant and those of its neighbours that ever moved.
+// The Hessian of a graph of spins: a matrix X'H X a node, over a constant and those of its neighbours that ever moved.
 #pragma once
 
 #include <algorithm>
-#include <utility>
+#include <initializer_list>
 #include <vector>
 
 #include "compact_gram.hpp"
@@ -34,7 +34,8 @@ class NodeGrams {
         for (size_t i = 0; i < slot_.size(); ++i) v_[slot_[i]] = v.beta[Size(i) / places];
         for (Size d = 0; d < nodes; ++d) {
             const CompactGram& gram = grams_[d];
-            k_->symmetric_product(start_[d + 1] - start_[d], gram.matrix(), gram.stride(), &v_[start_[d]], &g_[start_[d]]);
+            const Size first = start_[d], size = start_[d + 1] - first;
+            k_->symmetric_product(size, gram.matrix(), gram.stride(), &v_[first], &g_[first]);
         }
         for (size_t c = 0; c < columns_.size(); ++c) {
             out[c] = 0;
@@ -49,7 +50,10 @@ class NodeGrams {
         const Size places = places_.places;
         columns_ = columns, slot_.resize(columns.size() * places), is_laid_out_ = true;
         std::vector<Size> known;
-        for (CompactGram& gram : grams_) known.push_back(Size(gram.used().size())), gram.add(std::initializer_list<Size>{constant_});
+        for (CompactGram& gram : grams_) {
+            known.push_back(Size(gram.used().size()));
+            gram.add(std::initializer_list<Size>{constant_});
+        }
         for (const Size j : columns)
             for (Size i = j * places; i < (j + 1) * places; ++i)
                 grams_[places_.target[i]].add(std::initializer_list<Size>{places_.source[i]});
@@ -66,7 +70,7 @@ class NodeGrams {
 
     // Entries of the items from `known` on: a few at a time, against all that came before.
     void fill(Size d, Size known) {
-        constexpr Size kTogether = 4;  // that many products with all others share what is read; more would go above the diagonal
+        constexpr Size kTogether = 4;  // share what is read; more would make much of what is above the diagonal, too
         CompactGram& gram = grams_[d];
         const std::vector<int32_t>& used = gram.used();
         for (Size end; known < Size(used.size()); known = end) {
@@ -86,7 +90,7 @@ class NodeGrams {
     }
 
     const Kernels* k_;
-    const Size n_, constant_, stride_;  // the constant is the item after the last feature, and the first of every matrix
+    const Size n_, constant_, stride_;  // the constant: an item after all features, and the first of every matrix
     const Places& places_;
     std::vector<CompactGram> grams_;  // of each node
     Index columns_, slot_, start_;    // of v; of each of their places among all coefficients; of each node there

@@ -1,8 +1,8 @@
 // Spins of many nodes, part of kernels_isa.cpp and under its rule: see kernels.hpp.
 //
-// Six spins of a row are one of 64 patterns. What they add to the predictors of eight nodes, side by side, is one row of a
-// table (64, 8): X beta looks it up instead of multiplying six columns, and X'r adds up the rows of r with the same pattern;
-// what six columns make of it is told from 64 sums instead of n rows.
+// Six spins of a row are one of 64 patterns. What they add to the predictors of eight nodes, side by side, is one row
+// of a table (64, 8): X beta looks it up instead of multiplying six columns, and X'r adds up the rows of r with the
+// same pattern; what six columns make of it is told from 64 sums instead of n rows.
 #pragma once
 
 #include "kernels.hpp"
@@ -149,7 +149,8 @@ void add_spins(const RowsByPattern& x, const double* u, const double* v, double*
     add_table(table_u, of_u), add_table(table_v, of_v);
 }
 
-void integrate_rows(Size size, const double* h, const double* r, double length, double* u, const double* R, double* R_next) {
+void integrate_rows(Size size, const double* h, const double* r, double length, double* u, const double* R,
+                    double* R_next) {
 #pragma omp simd
     for (Size i = 0; i < size; ++i) {
         u[i] = h[i] * u[i] + length * r[i];
@@ -157,8 +158,8 @@ void integrate_rows(Size size, const double* h, const double* r, double length, 
     }
 }
 
-// Logarithms of 1 + e are left as factors: those of one row and many nodes have the same weight, and one logarithm. Numbers
-// without a weight (nodes that pad a panel) have none.
+// Logarithms of 1 + e are left as factors: those of one row and many nodes have the same weight, and one logarithm.
+// Numbers without a weight (nodes that pad a panel) have none.
 template <bool want_residual>
 double logistic_rows(Size size, const double* y, const double* w, double* eta, double* factors) {
     double value = 0;
@@ -188,18 +189,19 @@ void weigh(Size size, const double* h, const double* x, double* out) {
     for (Size i = 0; i < size; ++i) out[i] = h[i] * x[i];
 }
 
-// A symmetric matrix, all of it stored in columns `stride` apart, times a vector; their sizes are padded to multiples of
-// eight with zeros. Only what is on and below the diagonal is read, and every number used twice.
+// A symmetric matrix, all of it stored in columns `stride` apart, times a vector, with sizes padded to multiples of
+// eight (and the vector with zeros). Only what is near and below the diagonal is read, and every number used twice.
 void symmetric_product(Size size, const double* matrix, Size stride, const double* v, double* out) {
     for (Size i = 0; i < size; ++i) out[i] = 0;
     for (Size j = 0; j < size; j += 8) {
-        const double *a = matrix + j * stride, *b = a + stride, *c = b + stride, *d = c + stride, *e = d + stride,
-                     *f = e + stride, *g = f + stride, *h = g + stride;
-        const double va = v[j], vb = v[j + 1], vc = v[j + 2], vd = v[j + 3], ve = v[j + 4], vf = v[j + 5], vg = v[j + 6],
-                     vh = v[j + 7];
+        const double *a = matrix + j * stride, *b = a + stride, *c = b + stride, *d = c + stride;
+        const double *e = d + stride, *f = e + stride, *g = f + stride, *h = g + stride;
+        const double va = v[j], vb = v[j + 1], vc = v[j + 2], vd = v[j + 3];
+        const double ve = v[j + 4], vf = v[j + 5], vg = v[j + 6], vh = v[j + 7];
         double sa = 0, sb = 0, sc = 0, sd = 0, se = 0, sf = 0, sg = 0, sh = 0;
         const auto sum = [&](Size i) {
-            return ((a[i] * va + b[i] * vb) + (c[i] * vc + d[i] * vd)) + ((e[i] * ve + f[i] * vf) + (g[i] * vg + h[i] * vh));
+            return ((a[i] * va + b[i] * vb) + (c[i] * vc + d[i] * vd)) +
+                   ((e[i] * ve + f[i] * vf) + (g[i] * vg + h[i] * vh));
         };
 #pragma omp simd
         for (Size i = j; i < j + 8; ++i) out[i] += sum(i);

@@ -1,8 +1,8 @@
-// A graph of spins with linear stages. Predictors lie in panels of eight nodes, (panels, n, 8), and six spins are looked up
-// at once: see spin_kernels.hpp. A step passes over the rows once; its stages are products with small matrices.
+// A graph of spins with linear stages. Predictors lie in panels of eight nodes, (panels, n, 8), and six spins are
+// looked up at once: see spin_kernels.hpp. A step passes over the rows once; its stages are products with small
+// matrices.
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <utility>
 
 #include "aligned.hpp"
@@ -13,7 +13,7 @@ namespace bregpath {
 namespace {
 
 constexpr Size kRowsTogether = 1536;  // of a panel: they stay in the cache from their predictors to their sums
-constexpr Size kPanelsTogether = 512;  // whose factors 1 + e, two at most, have no overflow
+constexpr Size kPanelsTogether = 16;  // share a logarithm in the loss
 constexpr Size kTable = kSpinPatterns * kSpinLanes, kBlock = (kSpinGroup + 1) * kSpinLanes;
 
 class SpinRows final : public Rows {
@@ -106,6 +106,7 @@ class SpinRows final : public Rows {
     }
 
     void update_hessian() override {}  // a frozen one is always in use
+
     void hessian(const Point& v, double* out) override {
         pause(double(n * n_alpha));
         grams_.product(v, out);
@@ -132,7 +133,8 @@ class SpinRows final : public Rows {
     void store_frozen(double* eta) const override { from_panels(frozen_.data(), eta); }
 
    private:
-    // Coefficients as blocks (panels, groups, 6, 8), and which of these are not empty.
+    // Coefficients as blocks (panels, groups, 7, 8), as the sums have them with one of a constant at last, and which of
+    // these are not empty.
     struct Spot {
         Aligned blocks, alpha;
         Flags is_used;
@@ -146,6 +148,11 @@ class SpinRows final : public Rows {
         std::vector<int32_t> rows;
         std::vector<std::uint8_t> patterns, absentees;
         std::vector<double> goes_on;
+
+        RowsByPattern view() const {
+            return {Size(patterns.size()), rows.data(), patterns.data(), goes_on.data(), Size(absentees.size()),
+                    absentees.data()};
+        }
     };
     struct Slot {
         Aligned R, residual;
@@ -258,9 +265,8 @@ class SpinRows final : public Rows {
             predict(change_, change_tables_, b, i, rows, u);
             k_->integrate_rows(numbers, &h_[at], &now_.residual[at], step_, u, &now_.R[at], &next_.R[at]);
             for (Size g = b * groups_; g < (b + 1) * groups_; ++g, ++sorted) {
-                const RowsByPattern x{Size(sorted->patterns.size()), Size(sorted->absentees.size()), sorted->absentees.data(),
-                                      sorted->rows.data(), sorted->patterns.data(), sorted->goes_on.data()};
-                k_->add_spins(x, u_.data(), &next_.residual[first(b, 0)], &moved_[g * kBlock], &slopes_[g * kBlock]);
+                const double* residual = &next_.residual[first(b, 0)];
+                k_->add_spins(sorted->view(), u_.data(), residual, &moved_[g * kBlock], &slopes_[g * kBlock]);
             }
         });
         return value;
@@ -294,12 +300,12 @@ class SpinRows final : public Rows {
     NodeGrams grams_;
     std::vector<std::uint8_t> patterns_;  // (groups, n)
     Aligned factors_;                     // of each row and lane: see loss()
-    Aligned y_, w_, last_w_;  // in panels; weights of all panels but the last, and of it
+    Aligned y_, w_, last_w_;              // in panels; weights of all panels but the last, and of it
     Index where_;                         // of each place of a coefficient in blocks
     Slot now_, next_;
     Spot change_;  // integrals of the changes of a step
     Tables tables_, change_tables_;
-    Aligned moved_, slopes_;  // X'dR and X'r, in blocks
+    Aligned moved_, slopes_;      // X'dR and X'r, in blocks
     std::vector<Sorted> sorted_;  // run after run, group after group
     std::vector<const std::uint8_t*> run_;
     Index live_;

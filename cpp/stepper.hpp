@@ -18,8 +18,9 @@ namespace bregpath {
 struct Settings {
     double kappa, fixed_step, tol;  // fixed_step: 0 for adaptive ones
     bool looks_inside;              // of adaptive steps
-    double safety, rate_margin, rate_share, entry_share, entry_ahead, freeze_growth, min_progress, seen, rounding, noise;
-    double damping, stability, max_stages, rate_steps, entry_floor, max_attempts, inside, first, step_bits, nudge;
+    double safety, rate_margin, rate_share, entry_share, entry_ahead, freeze_growth, min_progress, seen, rounding;
+    double noise, damping, stability, max_stages, rate_steps, entry_floor, max_attempts, inside, first, nudge;
+    double step_bits;
 };
 
 // Between two steps; see Knot in records.py.
