@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "aligned.hpp"
 #include "columns.hpp"
 
 namespace bregpath {
@@ -14,6 +15,13 @@ class CompactGram {
 
     const std::vector<int32_t>& used() const { return used_; }
     Size position(Size item) const { return position_[item]; }
+    const double* matrix() const { return matrix_.data(); }
+    Size stride() const { return room_; }  // of its columns, a multiple of eight
+
+    void forget() {
+        for (const int32_t item : used_) position_[item] = -1;
+        used_.clear();
+    }
 
     // Take in the items that are new; set() is to follow for them and all in use.
     template <class Items>
@@ -27,7 +35,7 @@ class CompactGram {
         if (Size(used_.size()) <= room_) return;
         // Columns begin at the same place of a cache line.
         const Size room = (Size(used_.size() + used_.size() / 2) + 63) & ~Size(7);
-        std::vector<double> larger(room * room, 0.0);
+        Aligned larger(room * room, 0.0);
         for (Size i = 0; i < old; ++i) std::copy_n(&matrix_[i * room_], old, &larger[i * room]);
         matrix_.swap(larger), room_ = room;
     }
@@ -60,7 +68,8 @@ class CompactGram {
 
    private:
     std::vector<int32_t> used_, position_;
-    std::vector<double> matrix_, product_;
+    Aligned matrix_;
+    std::vector<double> product_;
     Size room_ = 0;
     std::vector<Column> columns_;
 };

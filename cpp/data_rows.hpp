@@ -14,14 +14,12 @@ namespace bregpath {
 class DataRows : public Rows {
    public:
     // m working columns with `outputs` coefficients each.
-    DataRows(const Kernels* kernels, Size n, Size n_alpha, double alpha_rate, Size m, Size outputs, bool linear_stages)
-        : Rows(kernels, n, n_alpha, alpha_rate), size_(n * n_alpha), m_(m), outputs_(outputs), linear_(linear_stages) {
+    DataRows(const Kernels* kernels, Size n, Size n_alpha, double alpha_rate, Size m, Size outputs)
+        : Rows(kernels, n, n_alpha, alpha_rate), size_(n * n_alpha), m_(m), outputs_(outputs) {
         for (auto* slot : {&now_, &next_})
             for (auto* v : {&slot->R, &slot->residual, &slot->eta}) v->assign(size_, 0.0);
         r_.assign(size_, 0.0);
         products_.assign(2 * m * outputs, 0.0);
-        if (!linear_) return;
-        zero_.assign(m * outputs + n_alpha, 0.0), others_ = others_of({}, m);
     }
 
     void load(const Point& at, const double* R, const double* residual) override {
@@ -35,43 +33,27 @@ class DataRows : public Rows {
         transpose(now_.residual.data(), n_alpha, n, residual);
     }
 
-    void begin(const Point& now, const double* speed, double h, const Chebyshev::Stages& stages) override {
+    void begin(const Point& now, const double*, double h, const Chebyshev::Stages& stages) override {
         live_ = now.columns, h_ = h;
-        if (!linear_) {
-            shares_ = stages.shares, n_stages_ = 0;
-            next_.R = now_.R;
-            return add_to_R(now_.residual.data());
-        }
-        const Size moving = Size(live_.size()) * outputs_, all = moving + n_alpha;
-        start_.assign(now.beta, now.beta + moving), start_.insert(start_.end(), now.alpha, now.alpha + n_alpha);
-        speed_.assign(speed, speed + all), changed_.resize(all);
-        moving_.begin(all, zero_.data(), zero_.data(), 0.0);
+        shares_ = stages.shares, n_stages_ = 0;
+        next_.R = now_.R;
+        add_to_R(now_.residual.data());
     }
 
-    void stage(const Point& at, const Factors& factors, double* speed) override {
-        if (!linear_) {
-            evaluate(at, r_.data(), speed, false);
-            return add_to_R(r_.data());
-        }
-        const Size moving = Size(live_.size()) * outputs_, all = moving + n_alpha;
-        for (Size i = 0; i < all; ++i) changed_[i] = (i < moving ? at.beta[i] : at.alpha[i - moving]) - start_[i];
-        hessian({live_, changed_.data(), &changed_[moving]}, speed);
-        for (Size i = 0; i < all; ++i) speed[i] = speed_[i] - (i < moving ? 1.0 : alpha_rate) * speed[i];
-        moving_.next(k_, factors, changed_.data());
+    void stage(const Point& at, const Factors&, double* speed) override {
+        evaluate(at, r_.data(), speed, false);
+        add_to_R(r_.data());
     }
 
     double arrive(const Point& end, double* speed) override {
-        if (linear_) return arrive_linearly(end, speed);
         return evaluate(end, next_.residual.data(), speed, true);
     }
 
     void finish(const double* z_now, const double*, double* z, double* slope) override {
-        if (!linear_) {  // else arrive() has multiplied all columns
-            others_ = others_of(live_, m_);
-            if (others_.empty()) return;
-            for (Size i = 0; i < size_; ++i) r_[i] = next_.R[i] - now_.R[i];
-            dots(others_, {r_.data(), next_.residual.data()}, products_.data());
-        }
+        others_ = others_of(live_, m_);
+        if (others_.empty()) return;
+        for (Size i = 0; i < size_; ++i) r_[i] = next_.R[i] - now_.R[i];
+        dots(others_, {r_.data(), next_.residual.data()}, products_.data());
         const Size k = Size(others_.size());
         for (Size l = 0; l < outputs_; ++l)
             for (Size c = 0; c < k; ++c) {
@@ -90,25 +72,7 @@ class DataRows : public Rows {
         return loss(aside_.data(), aside_.data() + size_);
     }
 
-    void update_hessian() override {
-        if (!linear_) set_curvature(now_.eta.data());
-    }
-
-    bool has_linear_stages() const override { return linear_; }
-
-    void freeze() override {
-        frozen_ = now_.eta;
-        set_curvature(frozen_.data());
-    }
-
-    void load_frozen(const double* eta) override {
-        transpose(eta, n, n_alpha, r_.data());
-        if (r_ == frozen_) return;  // what was made of it is still valid
-        frozen_ = r_;
-        set_curvature(frozen_.data());
-    }
-
-    void store_frozen(double* eta) const override { transpose(frozen_.data(), n_alpha, n, eta); }
+    void update_hessian() override { set_curvature(now_.eta.data()); }
 
    protected:
     // eta = alpha + X beta + offset.
@@ -119,9 +83,8 @@ class DataRows : public Rows {
     virtual double gradient(const Point& at, double* eta, double* r, double* g, bool want_value) = 0;
     // X' u for some vectors, one after the other.
     virtual void dots(const Index& columns, std::initializer_list<const double*> vectors, double* out) = 0;
-    // Take the curvature H at eta, and u = H (alpha + X beta).
+    // Take the curvature at eta.
     virtual void set_curvature(const double* eta) = 0;
-    virtual void hessian_rows(const Point& v, double* u) = 0;
 
     void multiply(const Columns& x, std::initializer_list<const double*> vectors, double* out) {
         vectors_.clear();
@@ -146,25 +109,6 @@ class DataRows : public Rows {
     // R between the stages is not asked for: what its end has of the residual at the next one.
     void add_to_R(const double* residual) { k_->add(size_, h_ * shares_[n_stages_++], residual, next_.R.data()); }
 
-    // Exact but for R, which follows from the integrals.
-    double arrive_linearly(const Point& end, double* speed) {
-        const Size k = Size(live_.size()), moving = k * outputs_;
-        predict(end, next_.eta.data());
-        const double value = loss(next_.eta.data(), next_.residual.data());
-        if (!std::isfinite(value)) return value;
-        const double* integrals = moving_.stage().data();
-        hessian_rows({live_, integrals, integrals + moving}, r_.data());
-        for (Size i = 0; i < size_; ++i) {
-            r_[i] += h_ * now_.residual[i];
-            next_.R[i] = now_.R[i] + r_[i];
-        }
-        dots(others_, {r_.data(), next_.residual.data()}, products_.data());
-        for (Size l = 0; l < outputs_; ++l)
-            for (Size c = 0; c < k; ++c) speed[l * k + c] = -products_[(outputs_ + l) * m_ + live_[c]];
-        alpha_speed(next_.residual.data(), speed + moving);
-        return value;
-    }
-
     void alpha_speed(const double* residual, double* out) const {
         k_->totals(n, n_alpha, residual, out);
         for (Size l = 0; l < n_alpha; ++l) out[l] *= -alpha_rate;
@@ -174,16 +118,13 @@ class DataRows : public Rows {
         std::vector<double> R, residual, eta;
     };
     const Size m_, outputs_;
-    const bool linear_;
     Slot now_, next_;
     std::vector<double> aside_;         // predictor and residual of a point that is no step's
     std::vector<double> r_, products_;  // rows; X'dR and X'r of the other columns
-    Index live_, others_;  // columns of the step; others: all of them for linear stages
-    std::vector<double> shares_;
+    Index live_, others_;               // columns of the step
+    std::vector<double> shares_;        // of the residuals of its stages in R
     size_t n_stages_ = 0;
-    Recursion moving_;     // of linear stages: the integrals of the changes of (beta, alpha) since the start
     double h_ = 0;
-    std::vector<double> start_, speed_, changed_, zero_, frozen_;  // of linear stages
 };
 
 }  // namespace bregpath

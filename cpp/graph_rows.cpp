@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "compact_gram.hpp"
 #include "data_rows.hpp"
 
 namespace bregpath {
@@ -15,15 +14,15 @@ constexpr Size kNumbersTogether = 1 << 15, kMinRowsTogether = 64;
 class GraphRows final : public DataRows {
    public:
     GraphRows(const Kernels* kernels, std::vector<Node> nodes, const Columns& features, Places places,
-              double alpha_rate, bool linear_stages)
+              double alpha_rate)
         : DataRows(kernels, features.n, nodes.back().first + nodes.back().data.q, alpha_rate,
-                   Size(places.source.size()) / places.places, 1, linear_stages),
+                   Size(places.source.size()) / places.places, 1),
           nodes_(std::move(nodes)), features_(features), places_(places.places), source_(std::move(places.source)),
-          target_(std::move(places.target)), slot_(nodes_.size() * features.k, -1), h_(size_), u_(size_),
-          ones_(features.n, 1.0) {
+          target_(std::move(places.target)), slot_(nodes_.size() * features.k, -1), h_(size_), u_(size_) {
         for (size_t d = 0; d < nodes_.size(); ++d) node_of_.insert(node_of_.end(), nodes_[d].data.q, int32_t(d));
         // Sparse features, and nodes of several outputs that lie n apart, take all rows at once.
-        together_ = has_grams() ? std::max(kMinRowsTogether, (kNumbersTogether / features_.k) & ~Size{7}) : n;
+        const bool by_blocks = features.is_dense && n_alpha == Size(nodes_.size());
+        together_ = by_blocks ? std::max(kMinRowsTogether, (kNumbersTogether / features_.k) & ~Size{7}) : n;
         all_ = lay_out(others_of({}, Size(source_.size()) / places_));
     }
 
@@ -36,11 +35,8 @@ class GraphRows final : public DataRows {
             const Size first = nodes_[d].first;
             const double *of_alpha = v.alpha + first, *of_node = packed_.data() + layout.start[d];
             double *g = g_.data() + layout.start[d], *g0 = out + v.columns.size() + first;
-            if (has_grams())
-                gram_product(Size(d), layout.features[d], *of_alpha, of_node, g, g0);
-            else
-                k_->hessian(choice_.of(features_, layout.features[d]), nodes_[d].data, h_.data() + first * n, of_alpha,
-                            of_node, u_.data() + first * n, g, g0);
+            k_->hessian(choice_.of(features_, layout.features[d]), nodes_[d].data, h_.data() + first * n, of_alpha,
+                        of_node, u_.data() + first * n, g, g0);
         }
         unpack(layout, out);
     }
@@ -90,13 +86,6 @@ class GraphRows final : public DataRows {
 
     void set_curvature(const double* eta) override {
         for (const Node& node : nodes_) k_->curvature(node.data, n, eta + node.first * n, h_.data() + node.first * n);
-        if (has_grams()) grams_.assign(nodes_.size(), CompactGram(features_.k + 1));
-    }
-
-    void hessian_rows(const Point& v, double* u) override {
-        predict(v, u);
-        for (const Node& node : nodes_)
-            k_->apply_curvature(node.data, n, h_.data() + node.first * n, u + node.first * n);
     }
 
    private:
@@ -162,68 +151,20 @@ class GraphRows final : public DataRows {
                      layout.start[d]);
     }
 
-    // --- Gram matrices of the curvature, one a node
-
-    // Dense features and one output a node.
-    bool has_grams() const { return features_.is_dense && n_alpha == Size(nodes_.size()); }
-
-    // The constant is the item after the last feature.
-    Column item(Size s) const { return s == features_.k ? Column{ones_.data()} : features_.at[s]; }
-
-    // Entries of the items from `known` on: a few at a time, against all that came before.
-    void fill_gram(Size d, Size known) {
-        constexpr Size kTogether = 16;
-        CompactGram& gram = grams_[d];
-        const Features& used = gram.used();
-        const double* h = h_.data() + d * n;
-        for (Size end; known < Size(used.size()); known = end) {
-            end = std::min(known + kTogether, Size(used.size()));
-            weighted_.resize((end - known) * n), vectors_.clear(), columns_.clear();
-            for (Size c = known; c < end; ++c) {
-                const double* x = item(used[c]).values;
-                double* weighted = &weighted_[(c - known) * n];
-                for (Size i = 0; i < n; ++i) weighted[i] = h[i] * x[i];
-                vectors_.push_back(weighted);
-            }
-            for (Size i = 0; i < end; ++i) columns_.push_back(item(used[i]));
-            products_.resize(end * (end - known));
-            k_->dots({n, end, columns_.data(), true}, vectors_.data(), end - known, products_.data());
-            for (Size c = known; c < end; ++c)
-                for (Size i = 0; i < end; ++i) gram.set(c, i, products_[(c - known) * end + i]);
-        }
-    }
-
-    void gram_product(Size d, const Features& features, double v0, const double* v, double* g, double* g0) {
-        CompactGram& gram = grams_[d];
-        const Size known = Size(gram.used().size());
-        items_.assign(1, int32_t(features_.k)), items_.insert(items_.end(), features.begin(), features.end());
-        of_items_.assign(1, v0), of_items_.insert(of_items_.end(), v, v + features.size());
-        gram.add(items_);
-        fill_gram(d, known);
-        gram.choose(items_);
-        const std::vector<double>& product = gram.product(k_, of_items_.data());
-        *g0 = product[0];
-        for (size_t c = 0; c < features.size(); ++c) g[c] = product[gram.position(features[c])];
-    }
-
     std::vector<Node> nodes_;
     Columns features_;
     Size places_, together_;  // together: rows that all nodes work on before the next
     std::vector<int32_t> source_, target_, node_of_, slot_;
     Layout some_, all_;
     ColumnChoice choice_;
-    std::vector<CompactGram> grams_;
-    std::vector<double> packed_, g_, part_, h_, u_, ones_, weighted_, products_, of_items_;
-    Features items_;
-    std::vector<Column> columns_;
+    std::vector<double> packed_, g_, part_, h_, u_;
 };
 
 }  // namespace
 
 std::unique_ptr<Rows> graph_rows(const Kernels* kernels, std::vector<Node> nodes, const Columns& features,
-                                 Places places, double alpha_rate, bool linear_stages) {
-    return std::make_unique<GraphRows>(kernels, std::move(nodes), features, std::move(places), alpha_rate,
-                                       linear_stages);
+                                 Places places, double alpha_rate) {
+    return std::make_unique<GraphRows>(kernels, std::move(nodes), features, std::move(places), alpha_rate);
 }
 
 }  // namespace bregpath

@@ -83,6 +83,25 @@ struct States {
     const int32_t* const* states;  // of each source, (m)
 };
 
+// Spins of groups of nodes as patterns. See spin_kernels.hpp.
+constexpr Size kSpinLanes = 8;     // nodes whose predictors lie side by side
+constexpr Size kSpinGroup = 6, kSpinPatterns = 64;
+
+struct SpinPatterns {
+    Size m, groups;
+    const std::uint8_t* const* of;  // of each group, (m)
+};
+
+// Rows of one group in the order of their patterns, four of the same one at a time: a row of zeros fills the rest.
+struct RowsByPattern {
+    Size fours;
+    const int32_t* rows;            // (fours, 4)
+    const std::uint8_t* patterns;   // (fours)
+    const double* goes_on;          // (fours): 1 where the four before had the same pattern, else 0
+    Size absent;
+    const std::uint8_t* absentees;  // (absent): patterns without rows
+};
+
 struct Kernels {
     const char* isa;               // "base", "v3" or "v4"
     // eta = alpha + X beta + offset, r = d loss / d eta, g = X' r; returns the loss when wanted, else 0.
@@ -92,10 +111,8 @@ struct Kernels {
     void (*predict)(const Columns&, const Data&, const double* alpha, const double* beta, double* eta);
     // The loss, and r, at eta.
     double (*loss)(const Data&, Size n, const double* eta, double* r);
-    // What the next two take as the curvature H at eta: second derivatives, or class probabilities for multinomial.
+    // What the next one takes as the curvature H at eta: second derivatives, or class probabilities for multinomial.
     void (*curvature)(const Data&, Size n, const double* eta, double* h);
-    // u = H u.
-    void (*apply_curvature)(const Data&, Size n, const double* h, double* u);
     // u = H (v0 + X v), g = X' u and g0 = 1' u: a product with the Hessian.
     void (*hessian)(const Columns&, const Data&, const double* h, const double* v0, const double* v, double* u,
                     double* g, double* g0);
@@ -120,6 +137,22 @@ struct Kernels {
     // eta becomes the probabilities of q states, by which H is u = H u.
     void (*share_states)(Size q, Size width, Size m, double* eta);
     void (*curve_states)(const States&, const Data&, const double* share, double* u);
+    // Eight nodes, side by side in (m, 8): beta (6, 8) as a table (64, 8), and eta = alpha + the rows of one table a
+    // group that the patterns choose.
+    void (*make_spin_table)(const double* beta, double* table);
+    void (*predict_spins)(const SpinPatterns&, const double* tables, const double* alpha, double* eta);
+    // Adds X'u and X'v of the six spins of a group and of a constant, (7, 8) each.
+    void (*add_spins)(const RowsByPattern&, const double* u, const double* v, double* of_u, double* of_v);
+    // u = h u + length r, and R_next = R + u.
+    void (*integrate_rows)(Size, const double* h, const double* r, double length, double* u, const double* R,
+                           double* R_next);
+    // Logistic loss but for w log(factors), which are multiplied by what eta adds; eta becomes r if wanted.
+    double (*logistic_spins)(Size, const double* y, const double* w, double* eta, double* factors, bool want_residual);
+    double (*log_factors)(Size, const double* w, const double* factors);
+    // out = h x, number by number.
+    void (*weigh)(Size, const double* h, const double* x, double* out);
+    // A symmetric matrix times a vector, padded to multiples of eight.
+    void (*symmetric_product)(Size size, const double* matrix, Size stride, const double* v, double* out);
     // out = c0 a0 + c1 a1 + c2 a2 + c3 a3 + c4 a4: a stage of the Runge-Kutta-Chebyshev recursion.
     void (*combine)(Size size, const double* c, const double* const* a, double* out);
     // to += factor x.

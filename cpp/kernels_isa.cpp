@@ -8,6 +8,7 @@
 #include "panel_kernels.hpp"
 #include "pattern_kernels.hpp"
 #include "row_losses.hpp"
+#include "spin_kernels.hpp"
 #include "state_kernels.hpp"
 #include "tridiagonal.hpp"
 
@@ -248,8 +249,6 @@ void predict(const Columns& x, const Data& d, const double* alpha, const double*
 
 double loss(const Data& d, Size n, const double* eta, double* r) { return loss_rows(d, 0, n, n, eta, r, true); }
 
-void apply_curvature(const Data& d, Size n, const double* h, double* u) { curve_rows(d, n, 0, n, h, u); }
-
 void totals(Size n, Size q, const double* r, double* out) {
     for (Size l = 0; l < q; ++l) out[l] = total(r + l * n, n);
 }
@@ -321,7 +320,6 @@ extern "C" const bregpath::Kernels* BREGPATH_NAME(bregpath_kernels)() {
         .predict = predict,
         .loss = loss,
         .curvature = curvature,
-        .apply_curvature = apply_curvature,
         .hessian = hessian,
         .panel_gradient = panel_gradient,
         .panel_hessian = panel_hessian,
@@ -333,6 +331,14 @@ extern "C" const bregpath::Kernels* BREGPATH_NAME(bregpath_kernels)() {
         .loss_states = loss_states,
         .share_states = share_states,
         .curve_states = curve_states,
+        .make_spin_table = make_spin_table,
+        .predict_spins = predict_spins,
+        .add_spins = add_spins,
+        .integrate_rows = integrate_rows,
+        .logistic_spins = logistic_spins,
+        .log_factors = log_factors,
+        .weigh = weigh,
+        .symmetric_product = symmetric_product,
         .combine = combine,
         .add = add,
         .diagonalise = diagonalise,

@@ -15,8 +15,8 @@ constexpr Size kMaxPanelled = 16384;  // rows: longer columns are read as fast a
 class RegressionRows final : public DataRows {
    public:
     RegressionRows(const Kernels* kernels, const Data& data, const Columns& x, double alpha_rate, UserLoss user)
-        : DataRows(kernels, x.n, data.q, alpha_rate, x.k, data.q, false), data_(data), plain_(data), live_x_(x),
-          other_x_(x), user_(std::move(user)), h_(size_), u_(size_) {
+        : DataRows(kernels, x.n, data.q, alpha_rate, x.k, data.q), data_(data), plain_(data), live_x_(x), other_x_(x),
+          user_(std::move(user)), h_(size_), u_(size_) {
         plain_.offset = nullptr;
         if (!x.is_dense || user_.evaluate || x.n > kMaxPanelled) return;
         panels_.emplace(x), lanes_.resize(x.k * data.q * kPanelLanes);
@@ -32,7 +32,8 @@ class RegressionRows final : public DataRows {
                                      lanes_.data());
         if (!user_.curvature)
             return k_->hessian(live_x_.of(v.columns), data_, h_.data(), v.alpha, v.beta, u_.data(), out, of_alpha);
-        hessian_rows(v, u_.data());
+        k_->predict(live_x_.of(v.columns), plain_, v.alpha, v.beta, u_.data());
+        user_.curvature(eta_, u_.data());
         multiply(live_x_.of(v.columns), {u_.data()}, out);
         k_->totals(n, n_alpha, u_.data(), of_alpha);
     }
@@ -65,14 +66,6 @@ class RegressionRows final : public DataRows {
     void set_curvature(const double* eta) override {
         eta_ = eta;
         if (!user_.curvature) k_->curvature(data_, n, eta, h_.data());
-    }
-
-    void hessian_rows(const Point& v, double* u) override {
-        k_->predict(live_x_.of(v.columns), plain_, v.alpha, v.beta, u);
-        if (user_.curvature)
-            user_.curvature(eta_, u);
-        else
-            k_->apply_curvature(data_, n, h_.data(), u);
     }
 
    private:

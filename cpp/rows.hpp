@@ -115,7 +115,11 @@ struct Places {
 };
 
 std::unique_ptr<Rows> graph_rows(const Kernels*, std::vector<Node>, const Columns& features, Places,
-                                 double alpha_rate, bool linear_stages);
+                                 double alpha_rate);
+
+// --- spin_rows.cpp: the same for linear stages, where all features are -1 or 1 and a node has one output
+
+std::unique_ptr<Rows> spin_rows(const Kernels*, std::vector<Node>, const Columns& features, Places, double alpha_rate);
 
 // --- state_rows.cpp: the same where the features are indicators of the states of the nodes, all columns work, and R is
 // not asked for: nothing of the size of all predictors is kept but one integral

@@ -48,6 +48,19 @@ inline double fast_log1p(double u) {
     return 2.0 * (s + s * x * (even + x * odd));
 }
 
+// log(x) for finite x >= 1, as k log 2 + log(m) with 1 <= m < 2.
+inline double fast_log(double x) {
+    uint64_t bits;
+    std::memcpy(&bits, &x, sizeof bits);
+    // A whole number below 2^52 in the low bits of 2^52 is that number added to it: to convert one takes long.
+    const uint64_t exponent = bits >> 52 | uint64_t{0x433} << 52;
+    const uint64_t mantissa = (bits & (~uint64_t{0} >> 12)) | uint64_t{1023} << 52;
+    double k, m;
+    std::memcpy(&k, &exponent, sizeof k);
+    std::memcpy(&m, &mantissa, sizeof m);
+    return (k - (4503599627370496.0 + 1023.0)) * 6.93147180559945309417e-01 + fast_log1p(m - 1.0);
+}
+
 inline double absolute(double x) { return x < 0 ? -x : x; }
 
 }  // namespace

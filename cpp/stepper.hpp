@@ -18,8 +18,9 @@ namespace bregpath {
 struct Settings {
     double kappa, fixed_step, tol;  // fixed_step: 0 for adaptive ones
     bool looks_inside;              // of adaptive steps
-    double safety, rate_margin, rate_share, entry_share, freeze_growth, min_progress, seen, rounding, noise;
-    double damping, stability, max_stages, rate_steps, entry_floor, max_attempts, inside, first, step_bits, nudge;
+    double safety, rate_margin, rate_share, entry_share, entry_ahead, freeze_growth, min_progress, seen, rounding;
+    double noise, damping, stability, max_stages, rate_steps, entry_floor, max_attempts, inside, first, nudge;
+    double step_bits;
 };
 
 // Between two steps; see Knot in records.py.
@@ -155,7 +156,7 @@ class Stepper {
         const bool linear = rows_->has_linear_stages(), has_domain = rows_->has_domain();
         const Flags started = active(state.z, entry_now_);
         renew_curvature(started);
-        const double rate = set_.kappa * set_.rate_margin * next_.rate;
+        const double rate = set_.kappa * set_.rate_margin * next_.rate, ahead = linear ? set_.entry_ahead : 1.0;
         double h = state.h > 0 ? state.h : first_length(), reach = 0, earlier_rise = kInfinity;
         bool outside = false;
         Flags forced(m_, 0), entering(m_, 0), is_live(m_, 0);
@@ -165,8 +166,8 @@ class Stepper {
                 stages = Size(set_.max_stages), h = method_.longest_step(stages, rate);
                 if (h < set_.min_progress * state.t) throw Stalled{};
             }
-            reach = std::max(reach, h);
-            h = round_down(shorten_to_entry(h, 1.0 / rate, entering), set_.step_bits, set_.nudge);
+            reach = std::max(reach, ahead * h);
+            h = round_down(shorten_to_entry(h, 1.0 / rate, ahead, entering), set_.step_bits, set_.nudge);
             stages = std::min(stages, method_.stages_needed(h * rate));
             for (Size j = 0; j < m_; ++j) is_live[j] = started[j] || entering[j] || forced[j];
             penalty_.complete_groups(is_live);
@@ -233,7 +234,7 @@ class Stepper {
     }
 
     // Shorten a step to end just after the first few expected entries, and tell which columns enter.
-    double shorten_to_entry(double h, double slack, Flags& entering) {
+    double shorten_to_entry(double h, double slack, double ahead, Flags& entering) {
         const Size size = m_ * q_;
         const auto look = [&](double length) {
             for (Size i = 0; i < size; ++i) moved_[i] = state.z[i] + length * state.slope[i];
@@ -252,8 +253,8 @@ class Stepper {
             const size_t together = std::min(size_t(set_.entry_share * counted), shares.size() - 1);
             std::nth_element(shares.begin(), shares.begin() + together, shares.end());
             h = std::min(h, h * shares[together] + slack);
-            look(h);
         }
+        look(ahead * h);
         entering = any_output([&](Size i) { return entry_now_[i] >= 0 && entry_then_[i] < 0; });
         return h;
     }

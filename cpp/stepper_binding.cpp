@@ -51,7 +51,7 @@ Settings read_settings(const Named& from) {
         {"SEEN", &to.seen},               {"ROUNDING", &to.rounding},         {"NOISE", &to.noise},
         {"DAMPING", &to.damping},         {"STABILITY", &to.stability},       {"FREEZE_GROWTH", &to.freeze_growth},
         {"INSIDE", &to.inside},           {"STEP_BITS", &to.step_bits},       {"NUDGE", &to.nudge},
-        {"FIRST", &to.first},
+        {"FIRST", &to.first},             {"ENTRY_AHEAD", &to.entry_ahead},
     };
     for (const auto& [name, number] : numbers) *number = from.get<double>(name);
     to.looks_inside = from.get<bool>("looks_inside");
@@ -114,6 +114,13 @@ std::unique_ptr<Rows> read_gram_rows(const Named& from, const Data& data, Column
     return gram_rows(kernels, data, x, moments, alpha_rate);
 }
 
+bool are_spins(const Columns& x) {
+    const auto is_spin = [](double value) { return value == 1 || value == -1; };
+    return x.is_dense && std::all_of(x.at, x.at + x.k, [&](const Column& column) {
+               return std::all_of(column.values, column.values + x.n, is_spin);
+           });
+}
+
 // y holds all rows of the first node, then those of the second, and so on.
 std::unique_ptr<Rows> read_graph_rows(const Kernel& loss, const Named& block, Data data, const Columns& features,
                                       Size m, double alpha_rate, bool linear_stages, bool of_states) {
@@ -138,8 +145,10 @@ std::unique_ptr<Rows> read_graph_rows(const Kernel& loss, const Named& block, Da
         return state_rows(kernels, n, std::move(nodes), {read("source", outputs), read("target", outputs), places},
                           alpha_rate);
     }
-    return graph_rows(kernels, std::move(nodes), features,
-                      {read("source", features.k), read("target", outputs), places}, alpha_rate, linear_stages);
+    Places ends{read("source", features.k), read("target", outputs), places};
+    if (!linear_stages) return graph_rows(kernels, std::move(nodes), features, std::move(ends), alpha_rate);
+    require(outputs == p && are_spins(features), "only spins have linear stages");
+    return spin_rows(kernels, std::move(nodes), features, std::move(ends), alpha_rate);
 }
 
 // A routine by the name of SciPy's signature of it, which tells the size of its integers.

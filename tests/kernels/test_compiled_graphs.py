@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -10,7 +12,7 @@ from bregpath import _kernels
 from bregpath.flow.glbi import GLBI
 from bregpath.graphs import problems
 from bregpath.graphs.problems import field_ends, field_problem, gaussian_problem, ising_problem
-from bregpath.stores.pairwise import StateBlock
+from bregpath.stores.pairwise import PairwiseStore, StateBlock
 
 pytestmark = pytest.mark.skipif(not _kernels.has_compiled(), reason="built without the compiled core")
 
@@ -74,6 +76,24 @@ def weights(n):
 @pytest.mark.parametrize("loss", ["composite", "mpf", "nodewise"])
 def test_many_rows_of_spins(loss, n, p, step):
     assert_same_states(ising_problem(spins(n, p), weights(n), np.ones((p, p)), 10.0, loss, True), step)
+
+
+# Spins are looked up by sixes, eight of which are added at a time, for eight nodes at a time; sixteen eights share a
+# logarithm. These sizes fill all of them exactly, or go beyond by one.
+@pytest.mark.parametrize("p", [1 + 6, 48, 49, 128, 129])
+@pytest.mark.parametrize("loss", ["composite", "mpf"])
+def test_many_spins(loss, p):
+    assert_same_states(ising_problem(spins(70, p), weights(70), np.ones((p, p)), 10.0, loss, True), None)
+
+
+def test_other_features_have_no_linear_stages():
+    """Only spins do: the core looks their products up."""
+    problem = ising_problem(spins(300, 5), weights(300), np.ones((5, 5)), 10.0, "composite", True)
+    assert problem.store.has_cheap_curvature
+    block = problem.store.block
+    halves = PairwiseStore(0.5 * block.features, 5, block.source, block.target)
+    assert not halves.has_cheap_curvature
+    assert_same_states(replace(problem, store=halves), None)
 
 
 @pytest.mark.parametrize("step", [None, 0.05])

@@ -22,7 +22,7 @@ CONSTANTS = {
     name: vars(module)[name]
     for module, names in (
         (reference, ("SAFETY", "RATE_MARGIN", "RATE_STEPS", "RATE_SHARE", "ENTRY_SHARE", "ENTRY_FLOOR")),
-        (reference, ("FREEZE_GROWTH", "MAX_ATTEMPTS", "MIN_PROGRESS", "SEEN", "ROUNDING", "NOISE")),
+        (reference, ("ENTRY_AHEAD", "FREEZE_GROWTH", "MAX_ATTEMPTS", "MIN_PROGRESS", "SEEN", "ROUNDING", "NOISE")),
         (reference, ("INSIDE", "FIRST", "STEP_BITS", "NUDGE")),
         (chebyshev, ("MAX_STAGES", "DAMPING", "STABILITY")),
     )

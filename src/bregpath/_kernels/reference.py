@@ -48,6 +48,7 @@ RATE_STEPS = 5  # between two power iterations ...
 RATE_SHARE = 0.05  # ... unless more than this share of columns is new
 ENTRY_SHARE = 0.05  # of the active coordinates that may enter in one step ...
 ENTRY_FLOOR = 500  # ... beyond so many: the farther a step looks ahead, the less screening can decide
+ENTRY_AHEAD = 1.25  # steps ahead that a column counts as entering, with linear stages
 FREEZE_GROWTH = 1.2  # of t, for which the curvature of linear stages is kept
 MAX_ATTEMPTS = 200  # at one step
 MIN_PROGRESS = 3e-5  # of t in a step with all stages: below it a path would take hours
@@ -134,7 +135,7 @@ def _adaptive_step(system: System, knot: Knot, memory: Memory) -> Step:
     h, longest, earlier_rise, is_outside = memory.h or _first_length(system, knot, memory), 0.0, np.inf, False
     memory = _renew_curvature(system, knot, memory, started)
     rate = memory.rate * system.problem.kappa * RATE_MARGIN
-    forced = np.zeros(len(knot.z), dtype=bool)
+    forced, ahead = np.zeros(len(knot.z), dtype=bool), ENTRY_AHEAD if linear else 1.0
     for _ in range(MAX_ATTEMPTS):
         if not h > 1e-13 * knot.t:
             break
@@ -143,8 +144,8 @@ def _adaptive_step(system: System, knot: Knot, memory: Memory) -> Step:
             stages, h = MAX_STAGES, longest_step(MAX_STAGES, rate)
             if h < MIN_PROGRESS * knot.t:
                 raise StepError(f"the curvature allows only steps of {h:.1e} at t={knot.t:g}")
-        longest = max(longest, h)
-        h, entering = _not_far_beyond_entry(penalty, knot, h, 1.0 / rate, 0 if linear else ENTRY_FLOOR)
+        longest = max(longest, ahead * h)
+        h, entering = _not_far_beyond_entry(penalty, knot, h, 1.0 / rate, 0 if linear else ENTRY_FLOOR, ahead)
         h = round_down(h)
         stages = min(stages, stages_needed(h * rate))
         live = penalty.close(started | entering | forced)
@@ -195,12 +196,13 @@ def _count(memory: Memory, gradients: int, products: int) -> Memory:
 
 
 def _not_far_beyond_entry(
-    penalty: AbstractPenalty, knot: Knot, h: float, slack: float, floor: int
+    penalty: AbstractPenalty, knot: Knot, h: float, slack: float, floor: int, ahead: float
 ) -> tuple[float, BoolArray]:
     """Shorten a step to end just after the first few expected entries, and tell which columns enter.
 
     An entry bends the path; a step that ends soon after it is rarely rejected. Among many active coefficients a few
-    more do not matter.
+    more do not matter. To let in a column that stays at rest changes nothing and costs little where stages are linear;
+    to repeat a step for one that was missed costs all of it. So there columns count as entering somewhat ahead.
     """
     now, then = penalty.entry(knot.z), penalty.entry(knot.z + h * knot.slope)
     entering = (now >= 0) & (then < 0)
@@ -208,7 +210,7 @@ def _not_far_beyond_entry(
         together = int(ENTRY_SHARE * max(int(np.count_nonzero(now < 0)) - floor, 0))
         shares = np.sort(now[entering] / (now[entering] - then[entering]))
         h = min(h, h * float(shares[min(together, len(shares) - 1)]) + slack)
-        entering = (now >= 0) & (penalty.entry(knot.z + h * knot.slope) < 0)
+    entering = (now >= 0) & (penalty.entry(knot.z + ahead * h * knot.slope) < 0)
     return h, np.any(entering, axis=1)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -33,9 +34,12 @@ __all__ = [
 MAX_DENSE_STATES = 4  # a node, on average, up to which indicators are kept dense
 
 
+@lru_cache(maxsize=2)  # every graph of a path asks for them
 def all_pairs(p: int) -> IntArray:
-    """Pairs (0, 1), (0, 2), ..., (p-2, p-1), one a row."""
-    return np.stack(np.triu_indices(p, 1), axis=1)
+    """Pairs (0, 1), (0, 2), ..., (p-2, p-1), one a row; not to be written to."""
+    pairs = np.stack(np.triu_indices(p, 1), axis=1)
+    pairs.setflags(write=False)
+    return pairs
 
 
 def pair_sums(pairs: IntArray, values: Array, p: int) -> Array:

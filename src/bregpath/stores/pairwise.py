@@ -42,7 +42,7 @@ class PairwiseStore(BlockStore):
     has_indicators : bool
         Whether the features of a node are indicators of its states, of which each row has one.
     has_cheap_curvature : bool, optional
-        By default, where features are not indicators: one output a node, and a small Gram matrix for each.
+        By default, where features are spins: one output a node, and a small Gram matrix for each.
     """
 
     def __init__(
@@ -54,7 +54,9 @@ class PairwiseStore(BlockStore):
         kind = StateBlock if has_indicators and not isinstance(features, np.ndarray) else PairwiseBlock
         super().__init__(kind(features, n_targets, source, target))
         self.has_indicators = has_indicators
-        self.has_cheap_curvature = not has_indicators if has_cheap_curvature is None else has_cheap_curvature
+        if has_cheap_curvature is None:
+            has_cheap_curvature = not has_indicators and bool(np.all(np.abs(features) == 1))
+        self.has_cheap_curvature = has_cheap_curvature
 
     @property
     def is_small(self) -> bool:

@@ -1,0 +1,219 @@
+// Spins of many nodes, part of kernels_isa.cpp and under its rule: see kernels.hpp.
+//
+// Six spins of a row are one of 64 patterns. What they add to the predictors of eight nodes, side by side, is one row
+// of a table (64, 8): X beta looks it up instead of multiplying six columns, and X'r adds up the rows of r with the
+// same pattern; what six columns make of it is told from 64 sums instead of n rows.
+#pragma once
+
+#include "kernels.hpp"
+#include "scalars.hpp"
+
+namespace {
+
+using bregpath::kSpinGroup;
+using bregpath::kSpinLanes;
+using bregpath::kSpinPatterns;
+using bregpath::SpinPatterns;
+using bregpath::RowsByPattern;
+using bregpath::Size;
+
+// As in state_kernels.hpp: vectors of the compiler's own stay in registers.
+#if defined(__GNUC__)
+typedef double Eight __attribute__((vector_size(8 * sizeof(double)), aligned(sizeof(double)), may_alias));
+inline void clear(Eight& x) { x = Eight{}; }
+inline void scale(Eight& x, double by) { x *= by; }
+#else
+struct Eight {
+    double x[8];
+    Eight& operator+=(const Eight& other) {
+        for (int i = 0; i < 8; ++i) x[i] += other.x[i];
+        return *this;
+    }
+    Eight& operator-=(const Eight& other) {
+        for (int i = 0; i < 8; ++i) x[i] -= other.x[i];
+        return *this;
+    }
+};
+inline void clear(Eight& x) { x = {}; }
+inline void scale(Eight& x, double by) {
+    for (double& number : x.x) number *= by;
+}
+#endif
+static_assert(kSpinLanes == 8 && kSpinGroup == 6 && kSpinPatterns == 64);
+
+inline const Eight& eight(const double* at, Size row) { return *reinterpret_cast<const Eight*>(at + row * kSpinLanes); }
+inline Eight& eight(double* at, Size row) { return *reinterpret_cast<Eight*>(at + row * kSpinLanes); }
+
+constexpr Size kTableNumbers = kSpinPatterns * kSpinLanes;
+
+// Bit b of a pattern is set where spin b is up.
+void make_spin_table(const double* beta, double* table) {
+    Eight none;
+    clear(none);
+    for (Size b = 0; b < kSpinGroup; ++b) none -= eight(beta, b);
+    eight(table, 0) = none;
+    for (Size b = 0; b < kSpinGroup; ++b) {
+        Eight twice = eight(beta, b);
+        twice += eight(beta, b);
+        for (Size k = 0; k < Size{1} << b; ++k) {
+            Eight with = eight(table, k);
+            with += twice;
+            eight(table, k + (Size{1} << b)) = with;
+        }
+    }
+}
+
+template <int groups, bool is_first>
+void predict_groups(const SpinPatterns& x, Size g0, const double* tables, const double* alpha, double* eta) {
+    const std::uint8_t* pattern[groups];
+    for (int g = 0; g < groups; ++g) pattern[g] = x.of[g0 + g];
+    tables += g0 * kTableNumbers;
+    const Size m = x.m;
+    const Eight start = eight(alpha, 0);
+    for (Size i = 0; i < m; ++i) {
+        Eight sum;
+        if constexpr (is_first)
+            sum = start;
+        else
+            sum = eight(eta, i);
+        for (int g = 0; g < groups; ++g) sum += eight(tables + g * kTableNumbers, pattern[g][i]);
+        eight(eta, i) = sum;
+    }
+}
+
+// The rest of the groups, fewer than eight.
+template <bool is_first>
+void predict_rest(const SpinPatterns& x, Size g0, const double* tables, const double* alpha, double* eta) {
+    switch (x.groups - g0) {
+        case 1: return predict_groups<1, is_first>(x, g0, tables, alpha, eta);
+        case 2: return predict_groups<2, is_first>(x, g0, tables, alpha, eta);
+        case 3: return predict_groups<3, is_first>(x, g0, tables, alpha, eta);
+        case 4: return predict_groups<4, is_first>(x, g0, tables, alpha, eta);
+        case 5: return predict_groups<5, is_first>(x, g0, tables, alpha, eta);
+        case 6: return predict_groups<6, is_first>(x, g0, tables, alpha, eta);
+        case 7: return predict_groups<7, is_first>(x, g0, tables, alpha, eta);
+    }
+}
+
+void predict_spins(const SpinPatterns& x, const double* tables, const double* alpha, double* eta) {
+    if (x.groups == 0)
+        for (Size i = 0; i < x.m; ++i) eight(eta, i) = eight(alpha, 0);
+    else if (x.groups < 8)
+        return predict_rest<true>(x, 0, tables, alpha, eta);
+    else
+        predict_groups<8, true>(x, 0, tables, alpha, eta);
+    Size g = 8;
+    for (; g + 8 <= x.groups; g += 8) predict_groups<8, false>(x, g, tables, alpha, eta);
+    predict_rest<false>(x, g, tables, alpha, eta);
+}
+
+// What three bits make of the sums of eight patterns.
+inline void add_bits(const Eight* sums, double* of_bits) {
+    for (Size b = 0; b < 3; ++b) {
+        Eight of_bit = eight(of_bits, b);
+        for (Size k = 0; k < 8; ++k)
+            if (k >> b & 1)
+                of_bit += sums[k];
+            else
+                of_bit -= sums[k];
+        eight(of_bits, b) = of_bit;
+    }
+}
+
+inline void add_table(const Eight* table, double* of_spins) {
+    Eight low[8], high[8];
+    for (Size k = 0; k < 8; ++k) clear(low[k]), clear(high[k]);
+    for (Size h = 0; h < 8; ++h)
+        for (Size l = 0; l < 8; ++l) low[l] += table[h * 8 + l], high[h] += table[h * 8 + l];
+    add_bits(low, of_spins), add_bits(high, of_spins + 3 * kSpinLanes);
+    Eight all = eight(of_spins, kSpinGroup);
+    for (Size k = 0; k < 8; ++k) all += low[k];
+    eight(of_spins, kSpinGroup) = all;
+}
+
+// The sum of a pattern is stored after each four of its rows: to branch where it ends would cost more.
+void add_spins(const RowsByPattern& x, const double* u, const double* v, double* of_u, double* of_v) {
+    alignas(64) Eight table_u[kSpinPatterns], table_v[kSpinPatterns];
+    Eight sum_u, sum_v;
+    clear(sum_u), clear(sum_v);
+    for (Size k = 0; k < x.absent; ++k) clear(table_u[x.absentees[k]]), clear(table_v[x.absentees[k]]);
+    for (Size e = 0; e < x.fours; ++e) {
+        const int32_t* row = x.rows + 4 * e;
+        Eight a = eight(u, row[0]), b = eight(u, row[2]), c = eight(v, row[0]), d = eight(v, row[2]);
+        a += eight(u, row[1]), b += eight(u, row[3]), c += eight(v, row[1]), d += eight(v, row[3]);
+        a += b, c += d;
+        scale(sum_u, x.goes_on[e]), scale(sum_v, x.goes_on[e]);
+        sum_u += a, sum_v += c;
+        table_u[x.patterns[e]] = sum_u, table_v[x.patterns[e]] = sum_v;
+    }
+    add_table(table_u, of_u), add_table(table_v, of_v);
+}
+
+void integrate_rows(Size size, const double* h, const double* r, double length, double* u, const double* R,
+                    double* R_next) {
+#pragma omp simd
+    for (Size i = 0; i < size; ++i) {
+        u[i] = h[i] * u[i] + length * r[i];
+        R_next[i] = R[i] + u[i];
+    }
+}
+
+// Logarithms of 1 + e are left as factors: those of one row and many nodes have the same weight, and one logarithm.
+// Numbers without a weight (nodes that pad a panel) have none.
+template <bool want_residual>
+double logistic_rows(Size size, const double* y, const double* w, double* eta, double* factors) {
+    double value = 0;
+#pragma omp simd reduction(+ : value)
+    for (Size i = 0; i < size; ++i) {
+        const double margin = y[i] * eta[i], distance = absolute(margin), e = fast_exp(-distance);
+        value += w[i] * (0.5 * (distance - margin));  // nan where eta is
+        factors[i] *= w[i] > 0 ? 1.0 + e : 1.0;
+        if constexpr (want_residual) eta[i] = -w[i] * y[i] * (margin > 0 ? e : 1.0) / (1.0 + e);
+    }
+    return value;
+}
+
+double logistic_spins(Size size, const double* y, const double* w, double* eta, double* factors, bool want_residual) {
+    return (want_residual ? logistic_rows<true> : logistic_rows<false>)(size, y, w, eta, factors);
+}
+
+double log_factors(Size size, const double* w, const double* factors) {
+    double value = 0;
+#pragma omp simd reduction(+ : value)
+    for (Size i = 0; i < size; ++i) value += w[i] * fast_log(factors[i]);
+    return value;
+}
+
+void weigh(Size size, const double* h, const double* x, double* out) {
+#pragma omp simd
+    for (Size i = 0; i < size; ++i) out[i] = h[i] * x[i];
+}
+
+// A symmetric matrix, all of it stored in columns `stride` apart, times a vector, with sizes padded to multiples of
+// eight (and the vector with zeros). Only what is near and below the diagonal is read, and every number used twice.
+void symmetric_product(Size size, const double* matrix, Size stride, const double* v, double* out) {
+    for (Size i = 0; i < size; ++i) out[i] = 0;
+    for (Size j = 0; j < size; j += 8) {
+        const double *a = matrix + j * stride, *b = a + stride, *c = b + stride, *d = c + stride;
+        const double *e = d + stride, *f = e + stride, *g = f + stride, *h = g + stride;
+        const double va = v[j], vb = v[j + 1], vc = v[j + 2], vd = v[j + 3];
+        const double ve = v[j + 4], vf = v[j + 5], vg = v[j + 6], vh = v[j + 7];
+        double sa = 0, sb = 0, sc = 0, sd = 0, se = 0, sf = 0, sg = 0, sh = 0;
+        const auto sum = [&](Size i) {
+            return ((a[i] * va + b[i] * vb) + (c[i] * vc + d[i] * vd)) +
+                   ((e[i] * ve + f[i] * vf) + (g[i] * vg + h[i] * vh));
+        };
+#pragma omp simd
+        for (Size i = j; i < j + 8; ++i) out[i] += sum(i);
+#pragma omp simd reduction(+ : sa, sb, sc, sd, se, sf, sg, sh)
+        for (Size i = j + 8; i < size; ++i) {
+            out[i] += sum(i);
+            sa += a[i] * v[i], sb += b[i] * v[i], sc += c[i] * v[i], sd += d[i] * v[i];
+            se += e[i] * v[i], sf += f[i] * v[i], sg += g[i] * v[i], sh += h[i] * v[i];
+        }
+        out[j] += sa, out[j + 1] += sb, out[j + 2] += sc, out[j + 3] += sd;
+        out[j + 4] += se, out[j + 5] += sf, out[j + 6] += sg, out[j + 7] += sh;
+    }
+}
+
+}  // namespace
