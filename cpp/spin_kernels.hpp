@@ -17,28 +17,40 @@ using bregpath::SpinPatterns;
 using bregpath::RowsByPattern;
 using bregpath::Size;
 
-// As in state_kernels.hpp: vectors of the compiler's own stay in registers.
+// As in state_kernels.hpp vectors of the compiler's own stay in registers, if they are as wide as these.
 #if defined(__GNUC__)
-typedef double Eight __attribute__((vector_size(8 * sizeof(double)), aligned(sizeof(double)), may_alias));
-inline void clear(Eight& x) { x = Eight{}; }
-inline void scale(Eight& x, double by) { x *= by; }
+#if defined(__AVX512F__)
+constexpr int kWide = 8;
+#elif defined(__AVX__)
+constexpr int kWide = 4;
 #else
-struct Eight {
-    double x[8];
+constexpr int kWide = 2;
+#endif
+typedef double Wide __attribute__((vector_size(kWide * sizeof(double)), aligned(sizeof(double)), may_alias));
+#define BREGPATH_MAY_ALIAS __attribute__((may_alias))
+#else
+constexpr int kWide = 1;
+typedef double Wide;
+#define BREGPATH_MAY_ALIAS
+#endif
+
+struct BREGPATH_MAY_ALIAS Eight {
+    Wide part[8 / kWide];
+
     Eight& operator+=(const Eight& other) {
-        for (int i = 0; i < 8; ++i) x[i] += other.x[i];
+        for (int i = 0; i < 8 / kWide; ++i) part[i] += other.part[i];
         return *this;
     }
     Eight& operator-=(const Eight& other) {
-        for (int i = 0; i < 8; ++i) x[i] -= other.x[i];
+        for (int i = 0; i < 8 / kWide; ++i) part[i] -= other.part[i];
+        return *this;
+    }
+    Eight& operator*=(double factor) {
+        for (int i = 0; i < 8 / kWide; ++i) part[i] *= factor;
         return *this;
     }
 };
-inline void clear(Eight& x) { x = {}; }
-inline void scale(Eight& x, double by) {
-    for (double& number : x.x) number *= by;
-}
-#endif
+inline void clear(Eight& x) { x = Eight{}; }
 static_assert(kSpinLanes == 8 && kSpinGroup == 6 && kSpinPatterns == 64);
 
 inline const Eight& eight(const double* at, Size row) { return *reinterpret_cast<const Eight*>(at + row * kSpinLanes); }
@@ -142,7 +154,7 @@ void add_spins(const RowsByPattern& x, const double* u, const double* v, double*
         Eight a = eight(u, row[0]), b = eight(u, row[2]), c = eight(v, row[0]), d = eight(v, row[2]);
         a += eight(u, row[1]), b += eight(u, row[3]), c += eight(v, row[1]), d += eight(v, row[3]);
         a += b, c += d;
-        scale(sum_u, x.goes_on[e]), scale(sum_v, x.goes_on[e]);
+        sum_u *= x.goes_on[e], sum_v *= x.goes_on[e];
         sum_u += a, sum_v += c;
         table_u[x.patterns[e]] = sum_u, table_v[x.patterns[e]] = sum_v;
     }

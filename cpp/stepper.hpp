@@ -254,7 +254,7 @@ class Stepper {
             std::nth_element(shares.begin(), shares.begin() + together, shares.end());
             h = std::min(h, h * shares[together] + slack);
         }
-        look(ahead * h);
+        if (!shares.empty() || ahead != 1) look(ahead * h);
         entering = any_output([&](Size i) { return entry_now_[i] >= 0 && entry_then_[i] < 0; });
         return h;
     }
