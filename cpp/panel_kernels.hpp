@@ -1,6 +1,7 @@
 // Products with dense columns in panels, part of kernels_isa.cpp and under its rule: see kernels.hpp.
 #pragma once
 
+#include "eight.hpp"
 #include "moment_kernels.hpp"
 
 namespace {
@@ -19,51 +20,31 @@ Size panels_together(Size k) {
 
 static_assert(kPanelRows == 4 * kPanelLanes && kPanelLanes == 8);
 
-// Numbers side by side. The compilers that know vectors keep them in registers; of arrays they do not, even in the simplest loop.
-#if defined(__GNUC__)
-typedef double Lanes __attribute__((vector_size(sizeof(double) * kPanelLanes), aligned(sizeof(double)), may_alias));
-
-inline void add_product(Lanes& sum, const Lanes& a, const Lanes& b) { sum += a * b; }
-inline void add_product(Lanes& sum, double a, const Lanes& b) { sum += a * b; }
-#else
-struct Lanes {
-    double at[kPanelLanes];
-};
-
-inline void add_product(Lanes& sum, const Lanes& a, const Lanes& b) {
-    for (Size i = 0; i < kPanelLanes; ++i) sum.at[i] += a.at[i] * b.at[i];
-}
-inline void add_product(Lanes& sum, double a, const Lanes& b) {
-    for (Size i = 0; i < kPanelLanes; ++i) sum.at[i] += a * b.at[i];
-}
-#endif
-
-const Lanes* column_of(const Panels& x, const double* panel, Size c) {
-    return reinterpret_cast<const Lanes*>(panel + x.at[c] * kPanelRows);
+const Eight* column_of(const Panels& x, const double* panel, Size c) {
+    return reinterpret_cast<const Eight*>(panel + x.at[c] * kPanelRows);
 }
 
 // eta += X beta on the rows of a panel.
 void add_panel(const Panels& x, const double* panel, const double* beta, double* eta) {
-    Lanes* e = reinterpret_cast<Lanes*>(eta);
-    Lanes e0 = e[0], e1 = e[1], e2 = e[2], e3 = e[3];
+    Eight* e = reinterpret_cast<Eight*>(eta);
+    Eight e0 = e[0], e1 = e[1], e2 = e[2], e3 = e[3];
     for (Size c = 0; c < x.k; ++c) {
-        const Lanes* column = column_of(x, panel, c);
+        const Eight* column = column_of(x, panel, c);
         const double b = beta[c];
-        add_product(e0, b, column[0]), add_product(e1, b, column[1]), add_product(e2, b, column[2]), add_product(e3, b, column[3]);
+        e0.add(b, column[0]), e1.add(b, column[1]), e2.add(b, column[2]), e3.add(b, column[3]);
     }
     e[0] = e0, e[1] = e1, e[2] = e2, e[3] = e3;
 }
 
-// The rows of a panel times r, added to as many sums of each column.
+// The rows of a panel times r, added to eight sums of each column.
 void add_panel_dots(const Panels& x, const double* panel, const double* r, double* lanes) {
-    const Lanes* u = reinterpret_cast<const Lanes*>(r);
-    const Lanes u0 = u[0], u1 = u[1], u2 = u[2], u3 = u[3];
-    Lanes* sums = reinterpret_cast<Lanes*>(lanes);
+    const Eight* u = reinterpret_cast<const Eight*>(r);
+    const Eight u0 = u[0], u1 = u[1], u2 = u[2], u3 = u[3];
+    Eight* sums = reinterpret_cast<Eight*>(lanes);
     for (Size c = 0; c < x.k; ++c) {
-        const Lanes* column = column_of(x, panel, c);
-        Lanes sum = sums[c];
-        add_product(sum, u0, column[0]), add_product(sum, u1, column[1]), add_product(sum, u2, column[2]);
-        add_product(sum, u3, column[3]);
+        const Eight* column = column_of(x, panel, c);
+        Eight sum = sums[c];
+        sum.add(u0, column[0]), sum.add(u1, column[1]), sum.add(u2, column[2]), sum.add(u3, column[3]);
         sums[c] = sum;
     }
 }

@@ -5,6 +5,7 @@
 // same pattern; what six columns make of it is told from 64 sums instead of n rows.
 #pragma once
 
+#include "eight.hpp"
 #include "kernels.hpp"
 #include "scalars.hpp"
 
@@ -17,40 +18,6 @@ using bregpath::SpinPatterns;
 using bregpath::RowsByPattern;
 using bregpath::Size;
 
-// As in state_kernels.hpp vectors of the compiler's own stay in registers, if they are as wide as these.
-#if defined(__GNUC__)
-#if defined(__AVX512F__)
-constexpr int kWide = 8;
-#elif defined(__AVX__)
-constexpr int kWide = 4;
-#else
-constexpr int kWide = 2;
-#endif
-typedef double Wide __attribute__((vector_size(kWide * sizeof(double)), aligned(sizeof(double)), may_alias));
-#define BREGPATH_MAY_ALIAS __attribute__((may_alias))
-#else
-constexpr int kWide = 1;
-typedef double Wide;
-#define BREGPATH_MAY_ALIAS
-#endif
-
-struct BREGPATH_MAY_ALIAS Eight {
-    Wide part[8 / kWide];
-
-    Eight& operator+=(const Eight& other) {
-        for (int i = 0; i < 8 / kWide; ++i) part[i] += other.part[i];
-        return *this;
-    }
-    Eight& operator-=(const Eight& other) {
-        for (int i = 0; i < 8 / kWide; ++i) part[i] -= other.part[i];
-        return *this;
-    }
-    Eight& operator*=(double factor) {
-        for (int i = 0; i < 8 / kWide; ++i) part[i] *= factor;
-        return *this;
-    }
-};
-inline void clear(Eight& x) { x = Eight{}; }
 static_assert(kSpinLanes == 8 && kSpinGroup == 6 && kSpinPatterns == 64);
 
 inline const Eight& eight(const double* at, Size row) { return *reinterpret_cast<const Eight*>(at + row * kSpinLanes); }
