@@ -20,6 +20,7 @@ using namespace bregpath;
 
 const Kernels* kernels = nullptr;
 constexpr double kStillLoose = 0.8;  // share of the looseness of a bound that the next one has
+constexpr double kTight = 16.5, kDoubles = 2.5;  // modes up to which a bound is tight, and in which its looseness doubles, as seen
 
 class Exponential {
    public:
@@ -139,7 +140,10 @@ class Exponential {
             multiply_by_hessian(&basis_[k * a]);
             diagonal_.push_back(dot(&basis_[k * a], rest_.data(), a));
             basis_columns_.push_back({&basis_[k * a]});
-            for (int round = 0; round < 2; ++round) orthogonalise();
+            // What is large first, so that once more is enough for what rounding leaves of all others.
+            add(-diagonal_[k], &basis_[k * a], rest_.data(), a);
+            if (k > 0) add(-off_[k - 1], &basis_[(k - 1) * a], rest_.data(), a);
+            orthogonalise();
             left = norm(rest_);
             enough = is_enough(left, size, length);
         }
@@ -164,7 +168,7 @@ class Exponential {
         return u;
     }
 
-    // All at once, as the reference does: the second time for what rounding left.
+    // Against all of the basis at once.
     void orthogonalise() {
         const Size a = Size(rest_.size()), k = Size(basis_columns_.size());
         const double* rest = rest_.data();
@@ -183,6 +187,7 @@ class Exponential {
         const double allowed = set_.mode_share * allowed_, scale = set_.kappa * set_.kappa * left * size;
         const double most = std::accumulate(diagonal_.begin(), diagonal_.end(), 0.0);  // no curvature is larger than their sum
         const bool is_last = k == Size(movers_.size()) || k == set_.max_modes || left <= set_.breakdown * most;
+        looseness_ = std::max(looseness_, std::exp2((double(k) - kTight) / kDoubles));
         const double bound = is_last ? 0.0 : scale * LeastCorner(diagonal_, off_, set_.kappa, length).value(allowed / (looseness_ * scale));
         if (looseness_ * bound > allowed) return false;
         rates_ = diagonal_, spare_ = off_;

@@ -252,8 +252,9 @@ def _lanczos(
         k = len(basis)
         rest = images[-1, movers]
         matrix[k - 1, k - 1] = basis[-1] @ rest
-        for _ in range(2):  # the second time for what rounding left
-            rest = rest - (basis @ rest) @ basis
+        # What is large first, so that once more is enough for what rounding leaves of all others.
+        rest = rest - matrix[k - 1, max(k - 2, 0) : k] @ basis[-2:]
+        rest = rest - (basis @ rest) @ basis
         left = float(np.linalg.norm(rest))
         curvatures, axes = np.linalg.eigh(matrix[:k, :k])
         rates = kappa * np.maximum(curvatures, 0.0)
