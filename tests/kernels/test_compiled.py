@@ -127,8 +127,19 @@ def test_gram_matrix_of_a_growing_working_set():
 
 # --- more rows than a block ----------------------------------------------------------------------------------
 
-# The kernels take dense columns by blocks of 64 to 1,024 rows, the nodes of a graph by blocks of up to 5,456.
-MANY_ROWS = [2_500, 6_000]
+# The kernels take dense columns by panels of 32 rows, and those of more than 16,384 rows by blocks of 64 to 1,024.
+MANY_ROWS = [2_500, 17_000]
+
+
+@pytest.mark.usefixtures("no_gram")
+@pytest.mark.parametrize("n", [31, 32, 33, 97])
+@pytest.mark.parametrize("loss", sorted(LOSSES))
+def test_panels_that_are_not_full(loss, n, size):
+    X, y = make_data(loss, n=n, p=9)
+    weights = np.random.default_rng(n).random(n) + 0.5
+    compiled, reference = both(X, y, loss=loss, t_ratio=5.0, n_times=10, sample_weight=weights)
+    assert_same(compiled, reference)
+    assert len(compiled.support(compiled.t[-1])) >= 2
 
 
 @pytest.mark.usefixtures("no_gram")
