@@ -21,7 +21,8 @@ BLOCK_STEPS = 16
 MOST_STEPS = 512  # where nothing is checked after them
 BLOCK_NUMBERS = 2**18  # of each kind, in a block of many steps
 MOST_NUMBERS = 2**21  # of each kind, beyond which blocks are shorter
-ROW_NUMBERS = 2**24  # of R, in a block of few
+ROW_NUMBERS = 2**24  # of R, in a block of few ...
+LONG_NUMBERS = 2**19  # ... and of each of its columns: of long ones less is kept, and more of that in the cache
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,10 @@ class ScreenedFlow(AbstractFlow):
             # Where nothing is checked after a block, blocks may be longer.
             whole = working.is_whole
             # R is kept at every step of a screened block: fewer steps where it is large.
-            most = MOST_NUMBERS // knot.z.size if whole else ROW_NUMBERS // knot.R.size
+            if whole:
+                most = MOST_NUMBERS // knot.z.size
+            else:
+                most = min(ROW_NUMBERS // knot.R.size, LONG_NUMBERS // len(knot.R))
             max_steps = min(max(most, 2), BLOCK_STEPS)
             if whole and not is_watched:
                 max_steps = min(max(BLOCK_NUMBERS // knot.z.size, max_steps), MOST_STEPS)
