@@ -13,6 +13,7 @@ from bregpath.flow.gram import GramBlock
 from bregpath.flow.moments import Rest
 from bregpath.regression import Regression
 from bregpath.selection import cross_validate
+from bregpath.stores import sparse
 from tests.helpers import make_data
 
 N, P = 100, 30
@@ -56,6 +57,16 @@ def test_moments_of_a_fold(name, shift):
     assert np.max(np.abs(rest.matrix() - expected) / size) < digits
     some = np.array([3, 17, 4])
     assert np.max(np.abs(rest.rows_of(some, np.zeros(P)) - expected[some]) / size[some]) < digits
+
+
+def test_rows_held_out_of_which_little_is_stored(monkeypatch):
+    """Where dense rows are cheap to sum up of all rows, and not of those."""
+    data = np.where(np.abs(X) > 1, X, 0.0)
+    data[OUT, 2:] = 0.0
+    monkeypatch.setattr(sparse, "MAX_DENSE", 1.1 * P * data.size / np.count_nonzero(data))
+    rest, alone = rest_of(sp.csc_array(data), Y)
+    assert rest.store.row_blocks() is None
+    assert_allclose(rest.matrix(), GramBlock(alone, None)._room, atol=1e-12)
 
 
 def test_rows_of_a_fold_are_not_copied():

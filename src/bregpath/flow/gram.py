@@ -280,7 +280,8 @@ def _sum_products(store: AbstractStore, w: Array, y: Array, shift: Array) -> Arr
     sums = np.zeros((p + 2, p + 2))
     is_uniform = w.min() == w.max()
     blocks = store.row_blocks()
-    assert blocks is not None
+    if blocks is None:  # few rows of a sparse store, of which less is stored than of the others
+        blocks = DenseStore(_as_dense(store.fetch(np.arange(p))).X).row_blocks()
     for part, rows in blocks:
         weights = w[part]
         rows = rows - shift if shift.any() else rows
