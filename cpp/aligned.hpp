@@ -15,6 +15,11 @@ struct AlignedAllocator {
     AlignedAllocator() = default;
     template <class U>
     AlignedAllocator(const AlignedAllocator<U>&) {}
+    // Numbers that are not given are not set: what is never written takes no memory.
+    template <class U>
+    void construct(U* at) { ::new (static_cast<void*>(at)) U; }
+    template <class U, class V>
+    void construct(U* at, V&& value) { ::new (static_cast<void*>(at)) U(value); }
     T* allocate(std::size_t count) { return static_cast<T*>(::operator new(count * sizeof(T), line)); }
     void deallocate(T* at, std::size_t) { ::operator delete(at, line); }
     friend bool operator==(const AlignedAllocator&, const AlignedAllocator&) { return true; }

@@ -1,7 +1,6 @@
 // Rows that are there as vectors over n: what regressions and graphs have in common.
 #pragma once
 
-#include <cmath>
 #include <initializer_list>
 #include <utility>
 #include <vector>

@@ -33,8 +33,7 @@ struct Decay {
     }
 };
 
-// A bound from below of the corner of what Decay::past, at kappa times its eigenvalues, makes of a tridiagonal matrix, over
-// kappa's share of it. The corner is the product of `off` times a divided difference, which is the mean of a derivative over all
+// A bound from below of the corner of what Decay::past, at kappa times its eigenvalues, makes of a tridiagonal matrix. The corner is the product of `off` times a divided difference, which is the mean of a derivative over all
 // means of eigenvalues with weights that are equally likely. Of such means the first three moments are known, and the sum over two
 // points that has the same moments is no larger, since the derivatives of even order of what decays are positive.
 class LeastCorner {
@@ -56,7 +55,7 @@ class LeastCorner {
         share_ = 0.5 * (1 + 0.5 * skew / root);
     }
 
-    // Or of what is enough, if it is larger.
+    // The bound, or a part of it that is more than enough.
     double value(double enough) const {
         const double low = share_ * at(low_, enough / share_);
         return low > enough ? low : low + (1 - share_) * at(high_, enough / (1 - share_));

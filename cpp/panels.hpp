@@ -2,9 +2,9 @@
 #pragma once
 
 #include <algorithm>
-#include <memory>
 #include <vector>
 
+#include "aligned.hpp"
 #include "kernels.hpp"
 #include "penalty.hpp"
 
@@ -25,7 +25,7 @@ class PanelCopy {
             if (place_[j] < 0) add(j, x_.at[j].values);
             chosen_.push_back(place_[j]);
         }
-        return {n_, Size(chosen_.size()), room_ * kPanelRows, numbers_, chosen_.data()};
+        return {n_, Size(chosen_.size()), room_ * kPanelRows, numbers_.data(), chosen_.data()};
     }
 
    private:
@@ -33,7 +33,7 @@ class PanelCopy {
 
     void add(Size j, const double* values) {
         place_[j] = int32_t(used_++);
-        double* to = numbers_ + place_[j] * kPanelRows;
+        double* to = numbers_.data() + place_[j] * kPanelRows;
         for (Size i = 0; i < n_; i += kPanelRows, to += room_ * kPanelRows) {
             const Size m = std::min(kPanelRows, n_ - i);
             std::copy_n(values + i, m, to), std::fill(to + m, to + kPanelRows, 0.0);
@@ -42,20 +42,16 @@ class PanelCopy {
 
     void grow(Size least) {
         const Size all = x_.k, room = all * n_ <= kWholeNumbers ? all : std::min(all, least + least / 2 + 8);
-        auto memory = std::make_unique_for_overwrite<double[]>(panels_ * room * kPanelRows + kPanelLanes);
-        void* first = memory.get();  // where a line of the cache begins: no number that is read lies on two of them
-        size_t space = sizeof(double) * (panels_ * room * kPanelRows + kPanelLanes);
-        double* larger = static_cast<double*>(std::align(sizeof(double) * kPanelLanes, sizeof(double), first, space));
+        Aligned larger(panels_ * room * kPanelRows);
         for (Size i = 0; i < panels_; ++i)
-            std::copy_n(numbers_ + i * room_ * kPanelRows, used_ * kPanelRows, larger + i * room * kPanelRows);
-        memory_ = std::move(memory), numbers_ = larger, room_ = room;
+            std::copy_n(numbers_.data() + i * room_ * kPanelRows, used_ * kPanelRows, larger.data() + i * room * kPanelRows);
+        numbers_.swap(larger), room_ = room;
     }
 
     Columns x_;
     Size n_, panels_, used_ = 0, room_ = 0;
     std::vector<int32_t> place_, chosen_;
-    std::unique_ptr<double[]> memory_;
-    double* numbers_ = nullptr;  // in it
+    Aligned numbers_;
 };
 
 }  // namespace bregpath

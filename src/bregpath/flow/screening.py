@@ -22,7 +22,7 @@ MAX_SHARE = 0.7  # of all columns that are undecided, beyond which all are compu
 MIN_ADDED = 16  # columns that may be added to a small working set at once
 # Columns that are fetched to be looked at: this share of all, or so many bytes. Of more, only products are asked for.
 FETCH_SHARE, FETCH_BYTES = 0.02, 4 * 2**20
-FAR_MORE = 8
+FAR_MORE = 8  # times as many numbers
 NONE = np.zeros(0, dtype=int)
 Bounds = tuple[float, float, float]  # see `_View.from_end`
 
