@@ -388,13 +388,3 @@ def test_the_chosen_model_is_at_hand(logistic):
     assert repr(point) in repr(selection) and repr(point) not in selection.summary(model=False)
     fitted = bregpath.BregmanClassifier(stop="cv-1se").fit(logistic.X, logistic.y)
     assert repr(point) in fitted.summary() and "one-standard-error rule" in fitted.summary()
-
-
-@pytest.mark.parametrize("loss", ["gaussian", "multinomial"])
-def test_table_of_a_model_without_variables(loss):
-    pytest.importorskip("pandas")
-    rng = np.random.default_rng(0)
-    y = rng.normal(size=30) if loss == "gaussian" else rng.integers(3, size=30)
-    selection = cross_validate(np.ones((30, 2)), y, loss=loss)
-    frame = selection.to_frame()
-    assert len(frame) == 0 and "share_of_folds" in frame

@@ -167,3 +167,13 @@ def test_estimators_take_groups_and_stop_early():
     assert all(len(np.unique(groups[test])) == 10 for _, test in linear.selection_.folds)
     with pytest.raises(ValueError, match="`cv`=5 is not possible with 3 different `cv_groups`"):
         bregpath.BregmanRegressor().fit(data.X, data.X[:, 0], cv_groups=groups % 3)
+
+
+@pytest.mark.parametrize("loss", ["gaussian", "multinomial"])
+def test_table_of_a_model_without_variables(loss):
+    pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=30) if loss == "gaussian" else rng.integers(3, size=30)
+    selection = cross_validate(np.ones((30, 2)), y, loss=loss)
+    frame = selection.to_frame()
+    assert len(frame) == 0 and "share_of_folds" in frame
