@@ -273,16 +273,16 @@ void dots(const Columns& x, const double* const* u, Size q, double* out) {
         if (l < q) add_sparse_dots(x, u[l], out + l * x.k);
         return;
     }
-    const Size rows = q > 2 ? 256 : 8192;  // of many vectors fewer rows stay in the cache; long pieces of columns are foreseen
+    constexpr Size rows = 8192;  // long pieces of columns are foreseen by the processor
     for (Size i = 0; i < x.n; i += rows) {
         const Size m = x.n - i < rows ? x.n - i : rows;
-        Size l = 0;
-        for (; l + 4 <= q; l += 4) {
-            double* to = out + l * x.k;
-            Size c = 0;
-            for (; c + 4 <= x.k; c += 4) add_tile(x.at + c, u + l, i, m, to + c, x.k);
-            for (Size j = 0; j < 4; ++j) add_dense_dots(x.at + c, x.k - c, i, m, u[l + j] + i, to + j * x.k + c);
-        }
+        const Size fours = q & ~Size{3}, whole = x.k & ~Size{3};
+        // All vectors meet four columns before the next four are read: X is what comes from far away.
+        for (Size c = 0; c < whole; c += 4)
+            for (Size l = 0; l < fours; l += 4) add_tile(x.at + c, u + l, i, m, out + l * x.k + c, x.k);
+        for (Size l = 0; l < fours; ++l)
+            add_dense_dots(x.at + whole, x.k - whole, i, m, u[l] + i, out + l * x.k + whole);
+        Size l = fours;
         for (; l + 2 <= q; l += 2)
             add_dense_dots2(x.at, x.k, i, m, u[l] + i, u[l + 1] + i, out + l * x.k, out + (l + 1) * x.k);
         if (l < q) add_dense_dots(x.at, x.k, i, m, u[l] + i, out + l * x.k);

@@ -39,6 +39,15 @@ def test_products_of_columns_where_they_lie(kind: str, shape: tuple[int, ...], r
         assert_allclose(columns.products(vectors, some), expected, atol=1e-12)
 
 
+@pytest.mark.parametrize("n", [37, 9001], ids=lambda n: f"{n} rows")
+def test_products_with_a_vector_do_not_depend_on_the_others(n: int, rng: np.random.Generator) -> None:
+    store, vectors = DenseStore(np.asfortranarray(rng.normal(size=(n, P)))), rng.normal(size=(32, n, 1))
+    columns, order = _kernels.columns_of(store), rng.permutation(32)
+    products = columns.products(vectors)
+    assert_allclose(products, store.products(vectors), atol=1e-11)
+    assert_array_equal(columns.products(vectors[order[:16]]), products[order[:16]])
+
+
 @pytest.mark.parametrize("kind", ["dense", "sparse", "dense, standardised", "sparse, standardised"])
 @pytest.mark.parametrize("size", [1.0, 1e250], ids=["plain", "beyond squares"])
 def test_scan_of_columns_where_they_lie(kind: str, size: float, rng: np.random.Generator) -> None:

@@ -16,7 +16,7 @@ from bregpath._typing import Array, IntArray
 from bregpath.problem import Problem
 from bregpath.stores import AbstractBlock, AbstractStore, DenseBlock, DenseStore, SparseBlock
 
-__all__ = ["GramBlock", "GramOnDemand", "SparseGram", "central_moments", "centred_columns", "with_moments"]
+__all__ = ["GramBlock", "GramOnDemand", "SparseGram", "central_moments", "products_with", "with_moments"]
 
 MAX_WHOLE = 4000  # columns of a matrix that stands for all of them
 SPARSE_SHARE = 4  # of the rows, up to which the square of a number of sparse columns is few
@@ -231,7 +231,7 @@ class GramOnDemand(GramBlock):
             if not wanted:
                 return
             count = max(wanted, least - np.count_nonzero(self._is_made))
-            # Of whole batches BLAS makes a row the same bit by bit, whichever others are in them.
+            # Of whole batches a row is the same bit by bit, whichever others are in them.
             count = -(-count // MADE_TOGETHER) * MADE_TOGETHER
             columns = np.argsort(np.where(missing, wait, np.inf), kind="stable")[:count]
             rows, new = (self._made_by or self._sum_up)(columns, wait), missing[columns]
@@ -245,9 +245,7 @@ class GramOnDemand(GramBlock):
         return super().rows_of(columns, wait)
 
     def _sum_up(self, columns: IntArray, wait: Array) -> Array:
-        # The weighted sum of the centred columns is zero, so the other factor need not be centred.
-        store, w = self.problem.store, self.problem.w
-        return store.products((w[:, None] * centred_columns(store, columns, self.mean, w)).T[..., None])[..., 0]
+        return products_with(self.problem.store, columns, self.mean, self.problem.w)
 
     @only_for_its_class
     def kernel(self) -> Kernel:
@@ -295,11 +293,14 @@ def _sum_products(store: AbstractStore, w: Array, y: Array, shift: Array) -> Arr
     return sums
 
 
-def centred_columns(store: AbstractStore, columns: IntArray, mean: Array, w: Array) -> Array:
-    """Some columns without their means, and without what the rounding of large ones leaves."""
+def products_with(store: AbstractStore, columns: IntArray, mean: Array, w: Array) -> Array:
+    """Weighted products of some columns, without their means, with all columns."""
     X = _as_dense(store.fetch(columns)).X - mean[columns]
-    X -= w @ X / w.sum()
-    return X
+    X -= w @ X / w.sum()  # what the rounding of large means leaves
+    X *= w[:, None]
+    # The weighted sum of the centred columns is zero, so the other factor need not be centred.
+    rows: Array = (columns_of(store) or store).products(X.T[..., None])[..., 0]
+    return rows
 
 
 def with_moments(problem: Problem, block: AbstractBlock) -> AbstractBlock:

@@ -7,7 +7,7 @@ from threading import Lock
 import numpy as np
 
 from bregpath._typing import Array, IntArray
-from bregpath.flow.gram import GramBlock, GramOnDemand, central_moments, centred_columns
+from bregpath.flow.gram import GramBlock, GramOnDemand, central_moments, products_with
 from bregpath.problem import Problem
 from bregpath.stores import AbstractBlock
 
@@ -91,10 +91,7 @@ class Rest:
 
     def rows_of(self, columns: IntArray, wait: Array) -> Array:
         """Some rows of the Gram matrix."""
-        # The weighted sum of the centred columns is zero, so the other factor need not be centred.
-        centred = centred_columns(self.store, columns, self.mean, self.w)
-        lost = self.store.products((self.w[:, None] * centred).T[..., None])[..., 0]
-        return self._without(lost, columns, wait)
+        return self._without(products_with(self.store, columns, self.mean, self.w), columns, wait)
 
     def matrix(self) -> Array:
         """The whole Gram matrix."""
