@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from bregpath.path_file import load_path as load_path
     from bregpath.selection import BootstrapIntervals as BootstrapIntervals
     from bregpath.selection import KnockoffSelection as KnockoffSelection
+    from bregpath.selection import Pruned as Pruned
     from bregpath.selection import Refit as Refit
     from bregpath.selection import Selection as Selection
     from bregpath.selection import Stability as Stability
@@ -61,6 +62,7 @@ _HOME = {
     "Path": "bregpath.path",
     "Point": "bregpath.path",
     "Progress": "bregpath.flow.stop",
+    "Pruned": "bregpath.selection",
     "Refit": "bregpath.selection",
     "Result": "bregpath.flow.stop",
     "Selection": "bregpath.selection",

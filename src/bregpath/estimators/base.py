@@ -19,7 +19,8 @@ from bregpath.losses import as_loss
 from bregpath.path import Path, Point
 from bregpath.selection.criteria import CRITERIA, information_criterion
 from bregpath.selection.cross_validation import cross_validate
-from bregpath.selection.kappas import CV_RULES, check_average, check_kappas, check_stop_of_kappas, chosen_by
+from bregpath.selection.kappas import CV_RULES, PRUNED, check_average, check_kappas, check_stop_of_kappas, chosen_by
+from bregpath.selection.pruning import Pruned
 from bregpath.selection.result import Selection
 from bregpath.structures.study import read_study
 from bregpath.trace import trace_path
@@ -74,11 +75,11 @@ class AbstractBregmanEstimator(RegressionParameters):
     ----------
     loss : str or object
         See the class.
-    stop : {"cv", "cv-1se", "cv-sparse", "aic", "aicc", "bic", "ebic"} or float, default "cv"
+    stop : {"cv", "cv-1se", "cv-sparse", "cv-pruned", "aic", "aicc", "bic", "ebic"} or float, default "cv"
         How the time is chosen: the best of a cross-validation, the sparsest within one standard error of it,
-        the best time of the largest kappa within one standard error (of several), an information criterion, or a given
-        time t. If the path ends before that time, because nothing is
-        left to explain, its last model is used, with a warning.
+        the best time of the largest kappa within one standard error (of several), the model that pruning leaves of
+        that (of the best, if there is one kappa; see `Selection.prune`), an information criterion, or a given time t.
+        If the path ends before that time, because nothing is left to explain, its last model is used, with a warning.
     cv : int, splitter or iterable, default 5
         Folds, as in `cross_validate`. A number larger than the data allow (rows; rows of the smallest class
         for a classifier) is lowered with a warning. Where not even two folds of two rows (two of each class)
@@ -110,6 +111,8 @@ class AbstractBregmanEstimator(RegressionParameters):
         the estimator is pickled, because it refers to the data.
     selection_ : Selection or None
         The curve by which the time was chosen; None if ``stop`` is a number.
+    pruned_ : Pruned or None
+        What is left of that model, with ``stop="cv-pruned"``.
     n_iter_ : int
         Number of steps of the path.
     n_features_in_, feature_names_in_
@@ -120,6 +123,7 @@ class AbstractBregmanEstimator(RegressionParameters):
     _encoder: _frames.ColumnEncoder | None
     path_: Path
     selection_: Selection | None
+    pruned_: Pruned | None
     t_: float
     kappa_: float
     n_iter_: int
@@ -185,6 +189,9 @@ class AbstractBregmanEstimator(RegressionParameters):
         ...
         """
         check_is_fitted(self)
+        if self.pruned_ is not None:
+            assert self.selection_ is not None
+            return f"{self.selection_.summary(model=False)}\n{self.pruned_!r}"
         return repr(self.path_.at(self.t_) if self.selection_ is None else self.selection_)
 
     # --- fitting ---------------------------------------------------------------------------------------------
@@ -215,7 +222,7 @@ class AbstractBregmanEstimator(RegressionParameters):
         X, y = self._read(X, y, reset=True, y_numeric=not self._takes_labels)
         usual = self._usual_loss(y)
         self._fit_path(X, y, usual if is_auto else self.loss, sample_weight, offset, cv_groups)
-        self._set_model(self.path_.at(self.t_), y)
+        self._set_model(self.path_.at(self.t_) if self.pruned_ is None else self.pruned_.model, y)
         return self
 
     @abstractmethod
@@ -243,20 +250,21 @@ class AbstractBregmanEstimator(RegressionParameters):
         with _interrupts.all_or_nothing():
             if isinstance(self.stop, numbers.Real) and not isinstance(self.stop, bool):
                 study = read_study(X, y, **options)
-                self.path_, self.selection_ = trace_to(study, float(self.stop)), None
+                self.path_, self.selection_, self.pruned_ = trace_to(study, float(self.stop)), None, None
                 self.t_ = min(float(self.stop), float(self.path_.t[-1]))
             else:
                 selection = self._select(X, y, weights, cv_groups, options)
                 assert selection.path is not None
-                self.path_, self.selection_, self.t_ = selection.path, selection, selection.t
+                pruned = selection.prune() if self.stop == PRUNED and selection.fold_paths else None
+                self.path_, self.selection_, self.pruned_, self.t_ = selection.path, selection, pruned, selection.t
         self.n_iter_, self.kappa_ = self.path_.stats.steps, self.path_.kappa
 
     def _select(self, X: Any, y: Array, weights: Array, cv_groups: Any, options: dict[str, Any]) -> Selection:
-        known = (*CV_RULES, *CRITERIA)
+        known = (*CV_RULES, PRUNED, *CRITERIA)
         if self.stop not in known:
             raise ValueError(f"`stop` must be one of {list(known)} or a time t, found {self.stop!r}.")
         n, rule, cv = float(weights.sum()), self.stop, self.cv  # a weight counts copies of its row
-        if rule in CV_RULES and isinstance(cv, numbers.Integral) and cv_groups is None:
+        if rule not in CRITERIA and isinstance(cv, numbers.Integral) and cv_groups is None:
             cv = self._possible_folds(y[weights > 0], int(cv))
             rule = "bic" if cv is None else rule
         if rule in CRITERIA:

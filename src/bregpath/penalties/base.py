@@ -121,6 +121,11 @@ class AbstractPenalty(ABC):
         """The smallest set of columns that contains ``columns`` and is a union of groups."""
         return columns
 
+    @property
+    def variables(self) -> IntArray:
+        """The number of the variable that each column belongs to: its own, or that of its group."""
+        return np.arange(len(self.weights))
+
     def slack(self, scan: Any) -> Array:
         """How much the distance of each column can change when ``z = -X'R`` and R moves by one; from a `Scan`."""
         return scan.size

@@ -121,6 +121,10 @@ class GroupPenalty(AbstractPenalty):
     def slack(self, scan: Any) -> Array:
         return scan.group_size(self.groups)
 
+    @property
+    def variables(self) -> IntArray:
+        return self.groups
+
     def close(self, columns: BoolArray) -> BoolArray:
         touched = np.zeros(self.n_groups, dtype=bool)
         touched[self.groups[columns]] = True

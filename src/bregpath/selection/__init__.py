@@ -7,6 +7,7 @@ from bregpath.selection.copies import copula_copies, elliptical_copies, gaussian
 from bregpath.selection.criteria import information_criterion
 from bregpath.selection.cross_validation import cross_validate
 from bregpath.selection.knockoffs import KnockoffSelection, knockoff_select, knockoff_threshold
+from bregpath.selection.pruning import Pruned
 from bregpath.selection.refit import Refit, relaxed_refit
 from bregpath.selection.result import ScoreCurve, Selection
 from bregpath.selection.stability import Stability, replicate_stability, stability_selection
@@ -14,6 +15,7 @@ from bregpath.selection.stability import Stability, replicate_stability, stabili
 __all__ = [
     "BootstrapIntervals",
     "KnockoffSelection",
+    "Pruned",
     "Refit",
     "ScoreCurve",
     "Selection",

@@ -146,15 +146,16 @@ def _first_run(curve: Array, place: IntArray, margin: Array, patience: int) -> t
 
 
 def choose(
-    times: Array, mean: Array, se: Array, *, larger_is_better: bool = False, folds: tuple[Array, Array] | None = None
-) -> tuple[int, int]:
+    times: Array, mean: Array, se: Array, *, larger_is_better: bool = False, margin: float = 1.0,
+    folds: tuple[Array, Array] | None = None,
+) -> tuple[int, int]:  # fmt: skip
     r"""Indices of the best time and of the one-standard-error rule.
 
     .. math:: i_\min = \arg\min m, \qquad i_{1se} = \arg\min \{t_i : m_i \le m_{i_\min} + s_{i_\min}\};
 
     of equally good times (to rounding) the smallest counts. An undefined standard error (a single fold) counts as
     zero, and points where the mean is not finite are never chosen. With scores and weights of ``folds`` the standard
-    error is that of the difference to the best time within folds, at each time.
+    error is that of the difference to the best time within folds, at each time. ``margin`` is how many of them count.
 
     Examples
     --------
@@ -168,10 +169,10 @@ def choose(
     if not np.isfinite(lowest):
         return int(order[0]), int(order[0])
     best = int(np.argmax(curve <= lowest + 1e-12 * abs(lowest)))
-    margin = np.full(len(curve), se[order[best]])
+    error = np.full(len(curve), se[order[best]])
     if folds is not None:
-        margin = paired_error(folds[0], folds[0][:, [order[best]]], folds[1])[order]
-    within = curve <= curve[best] + np.where(np.isfinite(margin), margin, 0.0)
+        error = paired_error(folds[0], folds[0][:, [order[best]]], folds[1])[order]
+    within = curve <= curve[best] + margin * np.where(np.isfinite(error), error, 0.0)
     return int(order[best]), int(order[np.argmax(within)])
 
 

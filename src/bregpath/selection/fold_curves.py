@@ -78,23 +78,23 @@ class FoldRows:
     """What is read of the rows of the folds only if somebody asks for it, at the times of the curves."""
 
     def __init__(self, folds: list[FoldTrack], times: Array) -> None:
-        self._folds, self._times = folds, times
+        self.folds, self._times = folds, times
 
     def train_scores(self, measure: str) -> Array:
         """Scores of the training rows of each fold: (n_folds, n_times)."""
-        k = [scorer.name for scorer in self._folds[0].scorers].index(measure)
-        held = (fold.study.held_out(fold.track, fold.train, self._times) for fold in self._folds)
-        return np.stack([fold.scorers[k].score(rows) for fold, rows in zip(self._folds, held, strict=True)])
+        k = [scorer.name for scorer in self.folds[0].scorers].index(measure)
+        held = (fold.study.held_out(fold.track, fold.train, self._times) for fold in self.folds)
+        return np.stack([fold.scorers[k].score(rows) for fold, rows in zip(self.folds, held, strict=True)])
 
     @cached_property
     def out_of_fold(self) -> Array | None:
         """Held-out predictors in the order of the rows; the mean where a row was held out more than once."""
-        etas = [fold.study.held_out(fold.track, fold.test, self._times).eta for fold in self._folds]
+        etas = [fold.study.held_out(fold.track, fold.test, self._times).eta for fold in self.folds]
         if etas[0] is None:
             return None
-        n = len(self._folds[0].study.w)
+        n = len(self.folds[0].study.w)
         out, count = np.zeros((len(self._times), n, *etas[0].shape[2:])), np.zeros(n)
-        for fold, eta in zip(self._folds, etas, strict=True):
+        for fold, eta in zip(self.folds, etas, strict=True):
             out[:, fold.test] += eta
             count[fold.test] += 1
         count[count == 0] = np.nan
@@ -103,7 +103,7 @@ class FoldRows:
 
     @property
     def has_data(self) -> bool:
-        return "_folds" in vars(self)
+        return "folds" in vars(self)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"out_of_fold": self.out_of_fold}  # the data stay behind

@@ -17,6 +17,7 @@ from bregpath.selection.result import ScoreCurve, Selection
 
 __all__ = [
     "CV_RULES",
+    "PRUNED",
     "KAPPAS",
     "UNDAMPED",
     "Entrant",
@@ -32,6 +33,7 @@ __all__ = [
 ]
 
 CV_RULES = ("cv", "cv-1se", "cv-sparse")  # how estimators ask for a point of a cross-validation
+PRUNED = "cv-pruned"  # and, of regressions, for the model that is left of it
 # Of kappa="cv". Two more between these cost half as much again, and the models chosen are no better: curves of kappas
 # that are close to each other differ by luck.
 KAPPAS = (0.1, 1.0, 10.0, 30.0)
@@ -79,7 +81,7 @@ def check_average(average: Any, all_knobs: bool, structure: Any = None) -> Any:
 
 def check_stop_of_kappas(stop: Any, several: bool) -> None:
     """What an estimator chooses by must be able to choose a kappa, if there are several, and only then a sparse one."""
-    if several and not (isinstance(stop, str) and stop in (*CV_RULES, "mdc")):
+    if several and not (isinstance(stop, str) and stop in (*CV_RULES, PRUNED, "mdc")):
         raise ValueError(
             f'Several values of `kappa` are chosen from by cross-validation: use `stop`="cv" or "cv-sparse", or one '
             f"kappa; found stop={stop!r}."
@@ -89,8 +91,8 @@ def check_stop_of_kappas(stop: Any, several: bool) -> None:
 
 
 def chosen_by(selection: Selection, rule: str) -> Selection:
-    """The point of a cross-validation that one of `CV_RULES` means."""
-    if rule == "cv-sparse":
+    """The point of a cross-validation that one of `CV_RULES` means, or that is to be pruned."""
+    if rule == "cv-sparse" or (rule == PRUNED and selection.kappa_sparse is not None):
         return selection.sparse()
     return selection.one_se() if rule == "cv-1se" else selection
 

@@ -16,12 +16,12 @@ from bregpath.problem import NullModel, null_model
 from bregpath.regression import Regression
 from bregpath.run import SATURATION
 from bregpath.selection.checks import check_share
+from bregpath.selection.damped import DampedFit, contrasts
 
 __all__ = ["Refit", "relaxed_refit"]
 
 LIKELIHOODS = ("gaussian", "logistic", "multinomial", "poisson")
 SINGULAR = 1e-10  # smallest eigenvalue, relative to the largest, below which a matrix counts as singular
-MAX_NEWTON, MAX_HALVINGS = 100, 40
 CAVEAT = "Standard errors ignore that the same data chose the support: they are too small, and z too large."
 
 
@@ -228,7 +228,7 @@ def _effects(path: Path, support: IntArray, block: Array, has_intercept: bool) -
             parts.append(np.eye(levels.shape[1]))
             continue
         occurs = np.eye(levels.shape[1])[:, levels.any(axis=0)]
-        parts.append(occurs @ _contrasts(occurs.shape[1]) if is_pinned else occurs)
+        parts.append(occurs @ contrasts(occurs.shape[1]) if is_pinned else occurs)
         is_pinned = True
     return _beside(*parts)
 
@@ -257,7 +257,8 @@ class _Fit:
             raise ValueError(f"`y` must hold the classes of the path, {path.classes.tolist()}, found {found.tolist()}.")
         self.n = float(study.w.sum())
         self.problem, self.units, _ = study.on()
-        self.design = self._check_rank()
+        design = self._check_rank()
+        self.fit = DampedFit(self.problem, design, np.where(np.arange(design.shape[1]) < has_intercept, 0.0, ridge))
         try:
             alpha, beta, self.eta = self._damped_optimum() if ridge else null_model(self.problem)
         except ValueError as error:
@@ -272,57 +273,13 @@ class _Fit:
         if path.loss.is_classifier and self.k and share >= SATURATION and not ridge:
             raise self._no_optimum()
 
-    @property
-    def _contrasts(self) -> Array:
-        """What of the outputs counts: all of it, or differences only."""
-        q = self.path.n_outputs
-        return _contrasts(q) if self.problem.loss.is_classifier and q > 1 else np.eye(q)
-
-    @property
-    def _weight_of_ridge(self) -> Array:
-        """Of each parameter, a column and a contrast; the intercept is free."""
-        free = int(self.has_intercept)
-        weights = np.concatenate([np.zeros(free), np.full(self.design.shape[1] - free, self.ridge)])
-        return np.repeat(weights, self._contrasts.shape[1])
-
     def _damped_optimum(self) -> NullModel:
-        """With a ridge, by Newton steps that are halved until the objective falls."""
-        problem, design, contrasts, weights = self.problem, self.design, self._contrasts, self._weight_of_ridge
-        free, theta = int(self.has_intercept), np.zeros(len(weights))
-
-        def predictor(theta: Array) -> Array:
-            return problem.offset + design @ theta.reshape(design.shape[1], -1) @ contrasts.T
-
-        def objective(theta: Array) -> float:
-            return problem.value(predictor(theta)) + 0.5 * float(weights @ theta**2)
-
-        value = objective(theta)
-        for _ in range(MAX_NEWTON):
-            eta = predictor(theta)
-            gradient = (design.T @ problem.residual(eta) @ contrasts).ravel() + weights * theta
-            step = np.linalg.lstsq(self._hessian(eta) + np.diag(weights), gradient, rcond=None)[0]
-            steps = (0.5**k * step for k in range(MAX_HALVINGS))
-            shorter = next((some for some in steps if objective(theta - some) < value - 1e-15 * abs(value)), None)
-            if shorter is None:
-                break
-            theta = theta - shorter
-            value = objective(theta)
-        by_column = theta.reshape(design.shape[1], -1) @ contrasts.T
-        beta = np.zeros(problem.beta_shape)
+        self.fit.optimise()
+        by_column, free = self.fit.by_column(), int(self.has_intercept)
+        beta = np.zeros(self.problem.beta_shape)
         beta[: self.k] = by_column[free:]
-        return NullModel(by_column[0] if free else np.zeros(problem.n_alpha), beta, predictor(theta))
-
-    def _hessian(self, eta: Array) -> Array:
-        """Of the mean loss, in parameters that are a column and a contrast; eta moves with one by their product."""
-        moves = self._moves
-        bent = np.stack([self.problem.curvature(eta, move) for move in np.moveaxis(moves, -1, 0)], axis=-1)
-        rows = moves.shape[0] * moves.shape[1]
-        return moves.reshape(rows, -1).T @ bent.reshape(rows, -1)
-
-    @property
-    def _moves(self) -> Array:
-        columns, contrasts = self.design[:, None, :, None], self._contrasts[None, :, None, :]
-        return (columns * contrasts).reshape(len(self.design), self._contrasts.shape[0], -1)
+        alpha = by_column[0] if free else np.zeros(self.problem.n_alpha)
+        return NullModel(alpha, beta, self.fit.predictor(self.fit.theta))
 
     def _deviance(self, eta: Array) -> float:
         problem, unit = self.problem, self.units.y_unit
@@ -360,16 +317,16 @@ class _Fit:
 
     def covariance(self, errors: str) -> tuple[Array, float]:
         """Covariance of intercept and coefficients, and the dispersion, in the units of the data."""
-        problem, units, design, n = self.problem, self.units, self.design, self.n
+        problem, units, design, n = self.problem, self.units, self.fit.design, self.n
         loss, m = problem.loss, design.shape[1]
         if not m:
             return np.zeros((0, 0)), 1.0
         to_user = np.diag(np.concatenate([np.ones(int(self.has_intercept)), 1.0 / units.scale[: self.k]]))
         if self.has_intercept:
             to_user[0, 1:] = -(units.center / units.scale)[: self.k]
-        back = units.y_unit * np.kron(to_user, self._contrasts)
-        hessian = n * self._hessian(self.eta)
-        values, vectors = np.linalg.eigh(hessian + n * np.diag(self._weight_of_ridge))
+        back = units.y_unit * np.kron(to_user, self.fit.contrasts)
+        hessian = n * self.fit.hessian(self.eta)
+        values, vectors = np.linalg.eigh(hessian + n * np.diag(self.fit.ridge))
         if values[0] <= SINGULAR * values[-1]:
             raise self._no_optimum()
         inverse = (vectors / values) @ vectors.T
@@ -379,11 +336,6 @@ class _Fit:
         if errors == "fisher":
             return back @ (dispersion * inverse @ hessian @ inverse) @ back.T, dispersion * units.y_unit**2
         of_rows = replace(problem, w=np.ones(len(design))).residual(self.eta)
-        scores = np.einsum("iq,iqj->ij", of_rows, self._moves)
+        scores = (design[:, :, None] * (of_rows @ self.fit.contrasts)[:, None]).reshape(len(design), -1)
         meat = n * ((scores * problem.w[:, None]).T @ scores)
         return back @ (inverse @ meat @ inverse * n / spare) @ back.T, dispersion * units.y_unit**2
-
-
-def _contrasts(q: int) -> Array:
-    """Orthonormal contrasts of q classes: only differences of their predictors count."""
-    return np.linalg.svd(np.eye(q) - 1.0 / q)[0][:, : q - 1]

@@ -1,0 +1,231 @@
+"""Fewer variables still: a chosen model without those that it can do without."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bregpath._typing import Array, IntArray
+from bregpath.path import Path, Units
+from bregpath.point import Point
+from bregpath.problem import Problem
+from bregpath.regression import Regression
+from bregpath.selection.curves import aggregate, choose, curve_of
+from bregpath.selection.damped import DampedFit
+from bregpath.selection.scores import Scorer
+
+if TYPE_CHECKING:
+    from bregpath.selection.result import Selection
+
+__all__ = ["Pruned", "prune"]
+
+MOST = 60  # variables to begin with: of larger models, those with the largest effects
+DROPPED = 0.1  # share of the variables that is left out before the others are fitted again
+RIDGES = (1e-4, 1e-3, 1e-2, 1e-1)  # in units of the variance of a column
+TOL = 1e-10  # of the objective
+
+Small = tuple[Array, IntArray, Array]  # intercepts (q,), columns (k,) and their coefficients (k, q)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Pruned:
+    """A chosen model, and what is left of it as variables are taken away; see `Selection.prune`.
+
+    Attributes
+    ----------
+    selection : Selection
+        Whose model is pruned.
+    size : int
+        Number of variables that are kept.
+    sizes : ndarray of shape (m,)
+        All that were tried, in decreasing order.
+    mean, se : ndarray of shape (m,)
+        Mean score of the held-out rows, by size, and its standard error.
+    fold_scores : ndarray of shape (n_folds, m)
+    ridge : float
+        How much coefficients are damped.
+
+    Examples
+    --------
+    >>> import bregpath
+    >>> data = bregpath.datasets.make_logistic(300, 40, 4, seed=1)
+    >>> pruned = bregpath.cross_validate(data.X, data.y, loss="logistic").prune()
+    >>> pruned.support.tolist(), pruned.predict(data.X).shape
+    ([0, 1, 2, 3], (300,))
+    """
+
+    selection: Selection
+    size: int
+    sizes: IntArray
+    mean: Array
+    se: Array
+    fold_scores: Array
+    ridge: float
+    _models: tuple[Small, ...]
+
+    @property
+    def model(self) -> Point:
+        """The model with the variables that are kept."""
+        return self.at(self.size)
+
+    @property
+    def coef(self) -> Array:
+        """Its coefficients."""
+        return self.model.coef
+
+    @property
+    def intercept(self) -> Any:
+        """Its intercept."""
+        return self.model.intercept
+
+    @property
+    def support(self) -> IntArray:
+        """Its columns."""
+        return np.sort(self._models[self._place(self.size)][1])
+
+    def at(self, size: int) -> Point:
+        """The model with so many variables, one of `sizes`."""
+        path = self.selection.path
+        intercept, columns, values = self._models[self._place(size)]
+        q = len(intercept)
+        coef = np.zeros((path.n_features, q))
+        coef[columns] = values
+        outputs = (float(intercept[0]), coef[:, 0]) if q == 1 else (intercept, coef)
+        return Point(self.selection.t, *outputs, path.naming)
+
+    def predict(self, X: Any, offset: Any = None) -> Array:
+        """Mean response of new rows, as `Path.predict`."""
+        from bregpath import _validation
+
+        path, (_, intercept, coef) = self.selection.path, self.model
+        eta = np.asarray(path.encode(X) @ coef) + intercept
+        return path.loss.predict(_validation.add_offset(eta, offset, path.n_outputs))  # type: ignore[no-any-return]
+
+    def _place(self, size: int) -> int:
+        found = np.flatnonzero(self.sizes == size)
+        if not len(found):
+            raise ValueError(f"`size` must be one of {self.sizes.tolist()}, found {size!r}.")
+        return int(found[0])
+
+    def __repr__(self) -> str:
+        table, i, measure = self.model.table, self._place(self.size), self.selection.measure
+        assert table is not None
+        head = f"Pruned from {self.sizes[0]} to {self.size} variables, ridge {self.ridge:g}: "
+        head += f"{measure} {self.mean[i] + 0.0:.4g} (se {self.se[i]:.4g}), {self.mean[0] + 0.0:.4g} with all of them"
+        return "\n".join([head, *table.lines()])
+
+
+def prune(selection: Selection, margin: float = 0.75) -> Pruned:
+    """What `Selection.prune` does."""
+    from bregpath import _validation
+
+    margin = _validation.check_number("margin", margin) if margin else 0.0
+    folds, scorer = _check(selection)
+    study = folds[0].study
+    pruners = [_Pruner(study, None, selection.coef)]
+    pruners += [
+        _Pruner(study, fold.train, coef) for fold, coef in zip(folds, selection.fold_coef(), strict=True)
+    ]
+    sizes = pruners[0].sizes()
+    weights, sign = selection.fold_weights, -1.0 if scorer.larger_is_better else 1.0
+    assert weights is not None
+
+    def scores(ridge: float, some: IntArray) -> Array:
+        return np.array(
+            [_score(study, fold.test, pruner.models(ridge, some), scorer)
+             for fold, pruner in zip(folds, pruners[1:], strict=True)]
+        )  # fmt: skip
+
+    # How much to damp is told by the whole model: a ridge for every size would be chosen by luck.
+    whole = np.concatenate([scores(ridge, sizes[:1]) for ridge in RIDGES], axis=1)
+    ridge = RIDGES[int(curve_of(sign * whole, weights).argmin())]
+    by_fold = scores(ridge, sizes)
+    mean, se = aggregate(by_fold, weights)
+    _, kept = choose(
+        sizes, mean, se, larger_is_better=scorer.larger_is_better, folds=(by_fold, weights), margin=margin
+    )
+    models = tuple(pruners[0].models(ridge, sizes))
+    return Pruned(selection, int(sizes[kept]), sizes, mean, se, by_fold, ridge, models)
+
+
+def _check(selection: Selection) -> tuple[Any, Scorer]:
+    """The folds and the measure of a selection that can be pruned."""
+    rows = selection._rows
+    if not selection.fold_paths or rows is None or not rows.has_data:
+        raise ValueError(
+            "A selection without folds, or one that was unpickled, has no rows to prune by; call cross_validate()."
+        )
+    folds = rows.folds
+    study = folds[0].study
+    if not isinstance(study, Regression) or not isinstance(selection.path, Path):
+        raise TypeError("Only models whose variables are columns can be pruned: no graphs, and no `structure`.")
+    if study.penalty.has_limits:
+        raise ValueError("Models with limits (`lower`, `upper`) cannot be pruned: what is fitted again knows no limits.")
+    return folds, next(scorer for scorer in folds[0].scorers if scorer.name == selection.measure)
+
+
+def _score(study: Regression, rows: IntArray, models: list[Small], scorer: Scorer) -> Array:
+    """Scores of models on some rows."""
+    columns = np.unique(np.concatenate([model[1] for model in models]))
+    coef = np.zeros((len(models), len(columns), study.loss.n_outputs))
+    for i, (_, active, values) in enumerate(models):
+        coef[i, np.searchsorted(columns, active)] = values
+    return scorer.score(study.measured(rows, np.array([model[0] for model in models]), columns, coef))
+
+
+class _Pruner:
+    """Models of fewer and fewer variables on some rows (None: all of them), beginning with those of one model."""
+
+    problem: Problem
+    units: Units
+
+    def __init__(self, study: Regression, rows: IntArray | None, coef: Array) -> None:
+        counts = study.w if rows is None else np.bincount(rows, minlength=len(study.w)) * study.w
+        self.problem, self.units, _ = study.on(counts, copies=rows is not None)
+        effects = np.linalg.norm(coef.reshape(len(coef), -1), axis=1) * self.units.scale
+        free, variables = self.problem.penalty.free, self.problem.penalty.variables
+        # Variables are columns, or groups of them; those that are never penalised stay.
+        strength = np.bincount(variables, np.where(free, 0.0, effects**2))
+        chosen = np.argsort(-strength, kind="stable")[: min(MOST, np.count_nonzero(strength))]
+        self.columns = np.flatnonzero((free | np.isin(variables, chosen)) & (effects > 0))
+        self.variables = np.where(free, -1, variables)[self.columns]
+        self.n_free = len(np.unique(variables[free & (effects > 0)]))
+
+    def sizes(self) -> IntArray:
+        """Numbers of variables, in decreasing order."""
+        sizes = [len(np.unique(self.variables[self.variables >= 0]))]
+        while sizes[-1] > 0:
+            sizes.append(sizes[-1] - max(1, int(DROPPED * sizes[-1])))
+        return np.array(sizes) + self.n_free
+
+    def models(self, ridge: float, sizes: IntArray) -> list[Small]:
+        """Those with so many variables; a model that never had as many is taken whole."""
+        return list(self._eliminate(ridge, sizes))
+
+    def _eliminate(self, ridge: float, sizes: IntArray) -> Iterator[Small]:
+        problem, columns, variables = self.problem, self.columns, self.variables
+        inside = problem.store.fetch(columns).matvec(np.eye(len(columns)))
+        has_intercept = problem.fit_intercept
+        variance = problem.w @ (inside - problem.w @ inside) ** 2
+        weights = np.where(variables < 0, 0.0, ridge * variance)
+        if has_intercept:
+            inside, weights = np.column_stack([np.ones(len(inside)), inside]), np.append(0.0, weights)
+        first = int(has_intercept)
+        fit = DampedFit(problem, inside, weights)
+        fit.optimise(TOL)
+        for size in sizes:
+            left, n_left = np.unique(variables[variables >= 0]), self.n_free
+            while len(left) + n_left > size:
+                places = [first + np.flatnonzero(variables == one) for one in left]
+                least = min(range(len(left)), key=lambda i: fit.importance(places[i]))
+                fit.drop(places[least])
+                kept = variables != left[least]
+                columns, variables, left = columns[kept], variables[kept], np.delete(left, least)
+            fit.optimise(TOL)
+            parameters = fit.by_column()
+            alpha = parameters[0] if has_intercept else np.zeros(problem.n_alpha)
+            intercept, coef = self.units.restore(alpha, columns, parameters[first:])
+            yield intercept + 0.0, columns, coef + 0.0
