@@ -11,12 +11,25 @@ __all__ = ["DampedFit", "contrasts"]
 
 MAX_NEWTON, MAX_HALVINGS = 100, 40
 ROUNDING = 1e-14  # of an objective
+SINGULAR = 1e-13  # share of a pivot in the entry of the diagonal that it comes from
 SLOW = 0.1  # a step that leaves more than this share of the gain to come asks for a new Hessian
 
 
 def contrasts(q: int) -> Array:
     """Orthonormal contrasts (q, q - 1) of q classes or levels, of which only differences count."""
     return np.linalg.svd(np.eye(q) - 1.0 / q)[0][:, : q - 1]
+
+
+def _inverse(matrix: Array) -> Array:
+    """Of a symmetric matrix; where it is singular, its pseudo-inverse."""
+    try:
+        factor = np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        factor = np.zeros_like(matrix)
+    if (np.diagonal(factor) ** 2 <= SINGULAR * np.diagonal(matrix)).any():
+        return np.linalg.pinv(matrix, hermitian=True)
+    half = np.linalg.inv(factor)
+    return half.T @ half
 
 
 class DampedFit:
@@ -38,7 +51,7 @@ class DampedFit:
 
     def predictor(self, theta: Array) -> Array:
         """The linear predictor, (n, q)."""
-        return self.problem.offset + self.design @ theta.reshape(self.design.shape[1], -1) @ self.contrasts.T
+        return self.problem.offset + self.design @ self._by_contrast(theta) @ self.contrasts.T
 
     def hessian(self, eta: Array) -> Array:
         """Of the loss alone."""
@@ -46,8 +59,9 @@ class DampedFit:
         out = np.empty((m, r, m, r))
         for c, contrast in enumerate(self.contrasts.T):
             bent = self.problem.curvature(eta, np.tile(contrast, (len(eta), 1))) @ self.contrasts
-            for d in range(r):
+            for d in range(c, r):
                 out[:, c, :, d] = (self.design * bent[:, d, None]).T @ self.design
+                out[:, d, :, c] = out[:, c, :, d]  # symmetric in the columns
         return out.reshape(m * r, m * r)
 
     def optimise(self, tol: float = 1e-24) -> None:
@@ -60,7 +74,7 @@ class DampedFit:
             eta = self.predictor(self.theta)
             slope = (self.design.T @ self.problem.residual(eta) @ self.contrasts).ravel() + self.ridge * self.theta
             if self.inverse is None or slope @ self.inverse @ slope > SLOW * before:
-                self.inverse = np.linalg.pinv(self.hessian(eta) + np.diag(self.ridge), hermitian=True)
+                self.inverse = _inverse(self.hessian(eta) + np.diag(self.ridge))
             step = self.inverse @ slope
             before = float(slope @ step)
             if before <= tol * abs(value):
@@ -92,7 +106,10 @@ class DampedFit:
 
     def by_column(self) -> Array:
         """The parameters as numbers of all outputs, (m, q)."""
-        return self.theta.reshape(self.design.shape[1], -1) @ self.contrasts.T
+        return self._by_contrast(self.theta) @ self.contrasts.T
+
+    def _by_contrast(self, theta: Array) -> Array:
+        return theta.reshape(self.design.shape[1], self.contrasts.shape[1])
 
     def _objective(self, theta: Array) -> float:
         return self.problem.value(self.predictor(theta)) + 0.5 * float(self.ridge @ theta**2)

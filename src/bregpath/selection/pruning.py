@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -93,8 +94,10 @@ class Pruned:
         q = len(intercept)
         coef = np.zeros((path.n_features, q))
         coef[columns] = values
-        outputs = (float(intercept[0]), coef[:, 0]) if q == 1 else (intercept, coef)
-        return Point(self.selection.t, *outputs, path.naming)
+        naming = replace(path.naming, average=None)
+        if q == 1:
+            return Point(self.selection.t, float(intercept[0]), coef[:, 0], naming)
+        return Point(self.selection.t, intercept, coef, naming)
 
     def predict(self, X: Any, offset: Any = None) -> Array:
         """Mean response of new rows, as `Path.predict`."""
@@ -122,7 +125,7 @@ def prune(selection: Selection, margin: float = 0.75) -> Pruned:
     """What `Selection.prune` does."""
     from bregpath import _validation
 
-    margin = _validation.check_number("margin", margin) if margin else 0.0
+    margin = 0.0 if margin == 0 else _validation.check_number("margin", margin)
     folds, scorer = _check(selection)
     study = folds[0].study
     pruners = [_Pruner(study, None, selection.coef)]
@@ -163,7 +166,7 @@ def _check(selection: Selection) -> tuple[Any, Scorer]:
     if not isinstance(study, Regression) or not isinstance(selection.path, Path):
         raise TypeError("Only models whose variables are columns can be pruned: no graphs, and no `structure`.")
     if study.penalty.has_limits:
-        raise ValueError("Models with limits (`lower`, `upper`) cannot be pruned: what is fitted again knows no limits.")
+        raise ValueError("Models with limits (`lower`, `upper`) cannot be pruned: what is fitted again knows none.")
     return folds, next(scorer for scorer in folds[0].scorers if scorer.name == selection.measure)
 
 
@@ -196,10 +199,9 @@ class _Pruner:
 
     def sizes(self) -> IntArray:
         """Numbers of variables, in decreasing order."""
-        sizes = [len(np.unique(self.variables[self.variables >= 0]))]
-        while sizes[-1] > 0:
-            sizes.append(sizes[-1] - max(1, int(DROPPED * sizes[-1])))
-        return np.array(sizes) + self.n_free
+        most = len(np.unique(self.variables[self.variables >= 0]))
+        fewer = accumulate(range(most), lambda size, _: max(0, size - max(1, int(DROPPED * size))), initial=most)
+        return np.unique(list(fewer))[::-1] + self.n_free
 
     def models(self, ridge: float, sizes: IntArray) -> list[Small]:
         """Those with so many variables; a model that never had as many is taken whole."""
@@ -217,8 +219,8 @@ class _Pruner:
         fit = DampedFit(problem, inside, weights)
         fit.optimise(TOL)
         for size in sizes:
-            left, n_left = np.unique(variables[variables >= 0]), self.n_free
-            while len(left) + n_left > size:
+            left = np.unique(variables[variables >= 0])
+            for _ in range(len(left) + self.n_free - size):
                 places = [first + np.flatnonzero(variables == one) for one in left]
                 least = min(range(len(left)), key=lambda i: fit.importance(places[i]))
                 fit.drop(places[least])

@@ -203,18 +203,11 @@ class Selection:
     def prune(self, margin: float = 0.75) -> Pruned:
         """Take variables away from the chosen model, one by one, as long as held-out rows do not notice.
 
-        Those whose loss would rise least go first (Wald's statistic); what is left is fitted again, with a ridge that
-        the folds choose once, for the whole model. Every fold does so with its own model, and the smallest number of
-        variables within ``margin`` standard errors of the best, of the difference within folds, is kept. Groups are
-        one variable; columns that are never penalised stay. It begins with the 60 largest effects at most.
-
-        Examples
-        --------
-        >>> import bregpath
-        >>> data = bregpath.datasets.make_logistic(300, 40, 4, seed=1)
-        >>> selection = bregpath.cross_validate(data.X, data.y, loss="logistic")
-        >>> len(selection.prune().support) <= len(selection.path.support(selection.t))
-        True
+        Those without which the loss rises least go first (Wald's statistic); what is left is fitted again, with a
+        ridge that the folds choose once, for the whole model. Every fold does so with its own model, and the smallest
+        number of variables within ``margin`` standard errors of the best, of the difference within folds, is kept.
+        Groups are one variable; columns that are never penalised stay. At most 60 variables are begun with, those of
+        the largest effects.
         """
         from bregpath.selection.pruning import prune
 
