@@ -1,7 +1,8 @@
 """How good the chosen models are on real data, by nested cross-validation: ``python -m benchmarks.real_data``.
 
-All methods see the same outer and inner folds: bregpath with kappa = 10, with kappa by cross-validation and with the
-sparse choice; lasso, relaxed lasso, elastic net and ridge of R glmnet; MCP and SCAD of skglm; best subsets of abess.
+All methods see the same outer and inner folds: bregpath with kappa = 10, with kappa by cross-validation, with the
+sparse choice and with what is left of it when it is pruned; lasso, relaxed lasso, elastic net and ridge of R glmnet;
+MCP and SCAD of skglm; best subsets of abess.
 Data other than scikit-learn's are looked for in ``data``, or in the folder that BREGPATH_BENCH_DATA names. The tables
 are printed, and written into the page of the guide.
 """
@@ -34,6 +35,7 @@ NAMES = {
     "kappa cv": 'bregpath, kappa = "cv"',
     "kappa cv, sparse": 'bregpath, kappa = "cv", sparse choice',
     "kappa cv, sparse 1se": 'bregpath, kappa = "cv", sparse choice, t_1se',
+    "kappa cv, pruned": 'bregpath, kappa = "cv", sparse choice, pruned',
     "lasso": "lasso",
     "lasso_1se": "lasso, lambda.1se",
     "relaxed_lasso": "relaxed lasso",
@@ -150,6 +152,11 @@ def several_kappas(loss: str, X: np.ndarray, y: np.ndarray, folds: Folds) -> dic
     }
 
 
+def several_kappas_pruned(loss: str, X: np.ndarray, y: np.ndarray, folds: Folds) -> dict[str, Model]:
+    pruned = validate(loss, X, y, folds, kappa="cv").sparse().prune()
+    return {"kappa cv, pruned": (pruned.intercept, pruned.coef)}
+
+
 def glmnet(problem: Problem, limit: float, methods: str = "") -> dict[str, Record]:
     """R glmnet, if it is there: all methods, or those named, separated by commas."""
     rscript = shutil.which("Rscript")
@@ -161,7 +168,8 @@ def glmnet(problem: Problem, limit: float, methods: str = "") -> dict[str, Recor
 def study(problem: Problem, who: list[str], limit: float) -> dict[str, Record]:
     """The methods of some of us on one problem."""
     records: dict[str, Record] = {}
-    for fit in (one_kappa, one_kappa_by_glmnet, several_kappas) if "bregpath" in who else ():
+    ours = (one_kappa, one_kappa_by_glmnet, several_kappas, several_kappas_pruned)
+    for fit in ours if "bregpath" in who else ():
         records |= run_here(problem, partial(fit, problem.loss))
     if "glmnet" in who:
         records |= glmnet(problem, limit)
@@ -251,7 +259,7 @@ def promises(results: dict[str, dict[str, Any]]) -> str:
             for peer in ("lasso", "elastic_net")
         }
         sparse = []
-        for method in ("kappa cv, sparse", "kappa cv, sparse 1se"):
+        for method in ("kappa cv, sparse", "kappa cv, sparse 1se", "kappa cv, pruned"):
             gap, se = corrected(stored, method, "lasso", "error")
             share = mean(stored, method, "variables") / mean(stored, "lasso", "variables")
             sparse += [yes(gap <= se), f"{share:.2f}", yes(gap <= se and share <= 0.5)]
@@ -265,6 +273,7 @@ def promises(results: dict[str, dict[str, Any]]) -> str:
         "", "error at most the lasso's", "at most the elastic net's", "deviance at most the lasso's",
         "at most the elastic net's", "sparse choice within one se of the lasso",
         "its variables / the lasso's", "within one se, and at most half", "the same at t_1se", "variables", "both",
+        "the same pruned", "variables", "both",
         "time / elastic net", "time / kappa = 10",
     ], rows)  # fmt: skip
 
@@ -342,7 +351,8 @@ Nested cross-validation of the whole procedure, choice of all knobs included. Th
 * The window is glmnet's: to a hundredth of the largest lambda (100 times t0), and where there are more rows than
   columns to a ten-thousandth (`t_ratio=1e4`).
 * `kappa="cv"` is the linear mean of a path over time, unless a path itself is clearly better; its sparse choice is a
-  path ([kappa and t](kappa_and_t.md)). Which mean, and how clearly, was settled on other splits, and on other data.
+  path ([kappa and t](kappa_and_t.md)); pruned, it is without the variables that it can do without. Which mean, how
+  clearly, and how much is pruned, was settled on other splits, and on other data.
 
 {tables}
 

@@ -156,9 +156,10 @@ def test_nested_cross_validation(tmp_path: Path) -> None:
     stored = json.loads((tmp_path / "real_data.json").read_text())["data"]["digits 4 and 9"]
     for figures in stored["methods"].values():
         assert len(figures["error"]) == 5 and np.mean(figures["error"]) < 0.05 and np.all(figures["seconds"])
-    few, many = (np.mean(stored["methods"][name]["variables"]) for name in ("kappa 10, 1se glmnet", "kappa 10"))
-    assert few <= many
-    assert 'kappa = "cv", sparse choice' in printed and "## Digits 4 and 9, 361 x" in page.read_text()
+    sizes = {name: np.mean(figures["variables"]) for name, figures in stored["methods"].items()}
+    assert sizes["kappa 10, 1se glmnet"] <= sizes["kappa 10"]
+    assert sizes["kappa cv, pruned"] <= sizes["kappa cv, sparse"]
+    assert 'kappa = "cv", sparse choice, pruned' in printed and "## Digits 4 and 9, 361 x" in page.read_text()
 
 
 def test_other_processes_see_the_same_splits(tmp_path: Path) -> None:
@@ -197,7 +198,7 @@ def test_many_problems(tmp_path: Path) -> None:
     words = ("--groups", "digits", "--most", "1", "--repeats", "1", "--page", str(page))
     _run("many_problems", *words, "--out", str(tmp_path))
     (stored,) = json.loads((tmp_path / "many_problems.json").read_text())["digits"].values()
-    sparse = ("kappa cv, sparse", "kappa cv, sparse 1se")
+    sparse = ("kappa cv, sparse", "kappa cv, sparse 1se", "kappa cv, pruned")
     for name in ("kappa 10", "kappa 10, mean", "kappa cv, path", "kappa cv", *sparse):
         assert len(stored[name]["error"]) == 5 and np.mean(stored[name]["error"]) < 0.05
     assert np.mean(stored["kappa 10"]["variables"]) < np.mean(stored["kappa cv"]["variables"])
