@@ -38,6 +38,7 @@ class Problem:
     kappa: float
     fit_intercept: bool
     known_scan: Scan | None = None  # of the store with these weights, where it has been done
+    known_slope: Array | None = None  # of the dual variable at the null model, likewise
     moments: Any = None  # room for all columns or their Gram matrix, whatever kappa is: `flow.moments.Moments`
 
     @cached_property
@@ -54,7 +55,7 @@ class Problem:
     def beginning(self) -> Beginning:
         """Where a path begins, whatever its kappa."""
         alpha, beta, eta = null_model(self)
-        slope = -self.store.products(self.residual(eta)[None])[0]
+        slope = -self.store.products(self.residual(eta)[None])[0] if self.known_slope is None else self.known_slope
         return Beginning(alpha, beta, self.value(eta), slope, first_entry(self, slope))
 
     def at_kappa(self, kappa: float) -> Problem:

@@ -11,7 +11,8 @@ import numpy as np
 
 from bregpath import _frames, _kernels, _validation
 from bregpath._typing import Array, IntArray
-from bregpath.flow.moments import Moments
+from bregpath.flow.gram import CentralMoments
+from bregpath.flow.moments import Moments, moments_at_once
 from bregpath.losses import AbstractLoss, as_loss
 from bregpath.path import Units
 from bregpath.penalties import AbstractPenalty, build_penalty
@@ -128,13 +129,15 @@ class Regression(PenalisedStudy):
             rows = np.flatnonzero(counts)
             store, y, offset, counts = store.rows(rows), y[rows], offset[rows], counts[rows]
         w, loss = counts / counts.sum(), self.loss
-        inside, scan, penalty, units = _standardize(store, w, self.penalty, self.fit_intercept, self.standardize)
-        units = replace(units, y_unit=self._unit_of(y, offset, w))
+        y_unit, shift = self._unit_of(y, offset, w), np.zeros(loss.n_outputs)
         if self.fit_intercept and store.has_intercepts:
             y, offset, shift = without_constants(y, offset, loss, w)
-            units = replace(units, shift=shift)
-        if units.y_unit != 1.0:
-            y, offset = y / units.y_unit, offset / units.y_unit
+        if y_unit != 1.0:
+            y, offset = y / y_unit, offset / y_unit
+        known = self._moments(store, y, w, offset)
+        scan = (_kernels.columns_of(store) or store).scan(w) if known is None else known.scan
+        inside, scan, penalty, units = _standardize(store, scan, self.penalty, self.fit_intercept, self.standardize)
+        units = replace(units, y_unit=y_unit, shift=shift)
         _validation.check_scales(units.scale, units.y_unit)
         if penalty.has_limits:
             # A little tighter, so that rounding on the way back to the user's units cannot break them.
@@ -143,7 +146,17 @@ class Regression(PenalisedStudy):
             penalty.lower *= factor
             penalty.upper *= factor
         problem = Problem(inside, loss, penalty, y, w, offset, self.kappa, self.fit_intercept, scan, Moments())
+        if known is not None:
+            known = known.scaled(units.scale)
+            problem = replace(problem, known_slope=known.target[:, None], moments=Moments(matrix=known.matrix))
         return Assembled(problem, units)
+
+    def _moments(self, store: AbstractStore, y: Array, w: Array, offset: Array) -> CentralMoments | None:
+        """Of all columns, where a path works with nothing else and begins with their products with ``y``."""
+        kernel = self.loss.kernel()
+        is_squared = kernel is not None and kernel.name == "gaussian" and self.options.step == "adaptive"
+        is_plain = self.fit_intercept and not offset.any() and not self.penalty.free.any()
+        return moments_at_once(store, w, y - w @ y) if is_squared and is_plain and w.all() else None
 
     def _unit_of(self, y: Array, offset: Array, w: Array) -> float:
         """The unit of y in which a path is traced."""
@@ -202,10 +215,9 @@ def without_constants(y: Array, offset: Array, loss: AbstractLoss, w: Array) -> 
 
 
 def _standardize(
-    base: AbstractStore, w: Array, penalty: AbstractPenalty, fit_intercept: bool, standardize: bool | str
+    base: AbstractStore, scan: Scan, penalty: AbstractPenalty, fit_intercept: bool, standardize: bool | str
 ) -> tuple[AbstractStore, Scan, AbstractPenalty, Units]:
     """Centre and scale columns implicitly, and exclude those that are constant."""
-    scan = (_kernels.columns_of(base) or base).scan(w)
     mean, deviation = scan.mean, scan.deviation
     _validation.check_finite_columns(np.isfinite(mean))
     fit_intercept = fit_intercept and base.has_intercepts

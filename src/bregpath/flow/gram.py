@@ -14,9 +14,18 @@ from bregpath._kernels import columns_of, has_compiled
 from bregpath._known_to_core import Kernel, only_for_its_class
 from bregpath._typing import Array, IntArray
 from bregpath.problem import Problem
-from bregpath.stores import AbstractBlock, AbstractStore, DenseBlock, DenseStore, SparseBlock
+from bregpath.stores import AbstractBlock, AbstractStore, DenseBlock, DenseStore, Scan, SparseBlock
 
-__all__ = ["GramBlock", "GramOnDemand", "SparseGram", "central_moments", "products_with", "with_moments"]
+__all__ = [
+    "LARGE_MEAN",
+    "CentralMoments",
+    "GramBlock",
+    "GramOnDemand",
+    "SparseGram",
+    "central_moments",
+    "products_with",
+    "with_moments",
+]
 
 MAX_WHOLE = 4000  # columns of a matrix that stands for all of them
 SPARSE_SHARE = 4  # of the rows, up to which the square of a number of sparse columns is few
@@ -258,6 +267,17 @@ class CentralMoments(NamedTuple):
     matrix: Array
     mean: Array
     target: Array
+
+    @property
+    def scan(self) -> Scan:
+        """Means and deviations."""
+        return Scan(self.mean, np.sqrt(np.diagonal(self.matrix)))
+
+    def scaled(self, scale: Array) -> CentralMoments:
+        """Those of the columns over a scale; writes into the matrix."""
+        self.matrix[:] /= scale
+        self.matrix[:] /= scale[:, None]
+        return CentralMoments(self.matrix, self.mean / scale, self.target / scale)
 
 
 def central_moments(store: AbstractStore, w: Array, y: Array, shift: Array) -> CentralMoments:

@@ -7,11 +7,13 @@ from threading import Lock
 import numpy as np
 
 from bregpath._typing import Array, IntArray
-from bregpath.flow.gram import GramBlock, GramOnDemand, central_moments, products_with
+from bregpath._kernels import columns_of
+from bregpath.flow.gram import LARGE_MEAN, CentralMoments, GramBlock, GramOnDemand, central_moments, products_with
 from bregpath.problem import Problem
-from bregpath.stores import AbstractBlock
+from bregpath.stores import AbstractBlock, AbstractStore
+from bregpath.stores.base import beyond_squares
 
-__all__ = ["Moments", "Rest"]
+__all__ = ["Moments", "Rest", "moments_at_once"]
 
 MAX_AT_ONCE = 256  # columns up to which a matrix is made at once
 MIN_LEFT = 0.03  # of the deviation of a column, below which a difference of moments is too coarse
@@ -21,11 +23,13 @@ class Moments:
     """Room for the Gram matrix of all columns, or for these, made once for problems that differ in kappa only.
 
     Where most rows of another problem are left, it is made from the matrix of that one, ``whole``; ``units`` are those
-    of the columns there over those here.
+    of the columns there over those here. Or the matrix is known.
     """
 
-    def __init__(self, whole: GramBlock | None = None, units: Array | float = 1.0) -> None:
-        self._whole, self._units = whole, units
+    def __init__(
+        self, whole: GramBlock | None = None, units: Array | float = 1.0, matrix: Array | None = None
+    ) -> None:
+        self._whole, self._units, self._matrix = whole, units, matrix
         self._made: dict[bool, GramBlock] = {}
         self._columns: AbstractBlock | None = None
         self._lock = Lock()
@@ -53,6 +57,8 @@ class Moments:
 
     def _make(self, problem: Problem, on_demand: bool) -> GramBlock:
         whole = self._whole
+        if self._matrix is not None:
+            return GramBlock(problem, None, self._matrix)
         rest = None if whole is None else Rest(problem, whole, self._units)
         if rest is None or not rest.is_precise:
             return GramOnDemand(problem) if on_demand else GramBlock(problem, None)
@@ -62,6 +68,27 @@ class Moments:
         if isinstance(whole, GramOnDemand):  # columns that have moved on all rows will move on most of them
             gram.make(np.where(whole.has_moved, 0.0, np.inf))
         return gram
+
+
+def moments_at_once(store: AbstractStore, w: Array, y: Array) -> CentralMoments | None:
+    """Moments of all columns, and their products with a centred ``y``, in one pass over the rows.
+
+    None where columns must be read for their means first, because those of a few rows are far from them, or where their
+    matrix is not made at once. Weights are positive, and sum to one.
+    """
+    (n, p), columns = store.shape, columns_of(store)
+    if columns is None or columns.are_sparse or p > min(n, MAX_AT_ONCE):
+        return None
+    # The median of some rows: near the mean unless rows are sorted, and exact for a column that is constant.
+    some = store.rows(np.linspace(0, n - 1, 5).astype(int)).fetch(np.arange(p)).matvec(np.eye(p))
+    shift = np.sort(some, axis=0)[2]
+    if not np.isfinite(shift).all():
+        return None
+    with np.errstate(over="ignore", invalid="ignore"):  # data that are not finite are found by who reads them next
+        moments = central_moments(store, w, y, shift)
+        variance = np.diagonal(moments.matrix)
+        is_precise = np.all((moments.mean - shift) ** 2 <= LARGE_MEAN * variance)
+    return moments if is_precise and not len(beyond_squares(moments.mean, variance)) else None
 
 
 class Rest:
