@@ -1,6 +1,7 @@
 // Sums over rows of products of dense columns, part of kernels_isa.cpp and under its rule: see kernels.hpp.
 #pragma once
 
+#include "eight.hpp"
 #include "row_losses.hpp"
 
 namespace {
@@ -33,26 +34,35 @@ void add_tile(const Column* x, const double* const* u, Size i0, Size m, double* 
         for (Size c = 0; c < 4; ++c) out[l * stride + c] += sums[l][c];
 }
 
-// A run of rows of the columns, standardised and weighted, side by side: what tiles are made of stays in the cache.
-void weigh_rows(const Columns& x, Size i0, Size m, const double* root, double* run, Size rows) {
-    for (Size c = 0; c < x.k; ++c) {
-        const double *from = x.at[c].values + i0, *by = root + i0, center = x.at[c].center, factor = 1 / x.at[c].scale;
-        double* to = run + c * rows;
-#pragma omp simd
-        for (Size i = 0; i < m; ++i) to[i] = (from[i] - center) * factor * by[i];
-    }
+// Columns whose sums with eight others stay in registers.
+constexpr int kTall = kWide == 8 ? 8 : kWide == 4 ? 4 : 2;
+
+// A run of rows of eight columns, standardised and weighted, row by row.
+void weigh_rows(const Column* x, Size i0, Size m, const double* root, double* to) {
+    const double* from[8];
+    double center[8], factor[8];
+    for (int c = 0; c < 8; ++c) from[c] = x[c].values + i0, center[c] = x[c].center, factor[c] = 1 / x[c].scale;
+    for (Size i = 0; i < m; ++i)
+        for (int c = 0; c < 8; ++c) to[8 * i + c] = (from[c][i] - center[c]) * (factor[c] * root[i0 + i]);
+}
+
+// Dots of some columns with eight, both on a run of rows that lie one after the other.
+void add_square(const double* u, const Eight* x, Size m, double* out, Size stride) {
+    Eight sums[kTall] = {};
+    for (Size i = 0; i < m; ++i)
+        for (int l = 0; l < kTall; ++l) sums[l].add(u[8 * i + l], x[i]);
+    for (int l = 0; l < kTall; ++l) *reinterpret_cast<Eight*>(out + l * stride) += sums[l];
 }
 
 void gram(const Columns& x, const double* root, double* run, Size rows, double* out) {
     for (Size i = 0; i < x.n; i += rows) {
         const Size m = x.n - i < rows ? x.n - i : rows;
-        weigh_rows(x, i, m, root, run, rows);
-        for (Size c = 0; c < x.k; c += 4)
-            for (Size l = 0; l <= c; l += 4) {
-                const Column four[4] = {{run + c * rows}, {run + (c + 1) * rows}, {run + (c + 2) * rows}, {run + (c + 3) * rows}};
-                const double* u[4] = {run + l * rows, run + (l + 1) * rows, run + (l + 2) * rows, run + (l + 3) * rows};
-                add_tile(four, u, 0, m, out + l * x.k + c, x.k);
-            }
+        for (Size c = 0; c < x.k; c += 8) {
+            const double* eight = run + c * rows;
+            weigh_rows(x.at + c, i, m, root, run + c * rows);
+            for (Size l = 0; l < c + 8; l += kTall)
+                add_square(run + l / 8 * 8 * rows + l % 8, reinterpret_cast<const Eight*>(eight), m, out + l * x.k + c, x.k);
+        }
     }
 }
 

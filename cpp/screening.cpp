@@ -83,7 +83,7 @@ class Store {
     void moments(nb::dict arrays) const {
         const Named from("the moments", arrays);
         const double *w = from.numbers("w", {n_}), *y = from.numbers("y", {n_}), *shift = from.numbers("shift", {p_});
-        const Size k = (p_ + 2 + 3) & ~Size{3};
+        const Size k = (p_ + 2 + 7) & ~Size{7};
         double* out = from.array<double>("out", {k, k});
         require(dense_, "the columns are not dense");
         nb::gil_scoped_release nogil;

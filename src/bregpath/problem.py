@@ -38,8 +38,8 @@ class Problem:
     kappa: float
     fit_intercept: bool
     known_scan: Scan | None = None  # of the store with these weights, where it has been done
-    known_slope: Array | None = None  # of the dual variable at the null model, likewise
     moments: Any = None  # room for all columns or their Gram matrix, whatever kappa is: `flow.moments.Moments`
+    known_slope: Array | None = None  # of the dual variable at the null model, where it is known
 
     @cached_property
     def scan(self) -> Scan:

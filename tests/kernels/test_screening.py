@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from bregpath import _kernels
+import bregpath
+from bregpath import _kernels, regression
 from bregpath._kernels import screening
 from bregpath.flow.gram import central_moments
+from bregpath.flow.moments import moments_at_once
 from bregpath.penalties import build_penalty
 from bregpath.stores import AbstractStore, DenseStore, SparseStore, StandardizedStore
 
@@ -139,3 +143,75 @@ def test_what_does_not_fit_is_refused(rng: np.random.Generator) -> None:
         compiled_screening.may_cross(penalty, z[:1], z[:1], z, np.zeros((1, 3)), np.zeros(1, dtype=int), np.array([P]))
     with pytest.raises(ValueError, match="`last` has a wrong shape"):
         compiled_screening.lengths(np.zeros((2, N)), np.zeros((2, N)), np.zeros(N), np.zeros(N - 1), np.zeros(N))
+
+
+# --- all moments at once: what a path of squared loss begins with ----------------------------------------
+
+
+def rows_of(kind: str, rng: np.random.Generator) -> np.ndarray:
+    X = rng.normal(size=(300, 12))
+    X[:, 3] = 4.7  # a constant
+    X[:, 4] = rng.random(300) < 0.1
+    X[:, 5] = 1e8 + rng.normal(size=300)
+    if kind == "sorted":
+        X[:, 0] = np.where(np.arange(300) < 299, 0.0, 1.0)
+        X[:, 1] = np.where(np.arange(300) % 74 < 2, 1e3, X[:, 1])  # what is unusual is where it is looked
+    if kind == "nan":
+        X[17, 2] = np.nan
+    if kind == "huge":
+        X[:, 2] *= 1e200
+    return np.asfortranarray(X)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_moments_at_once_are_those_of_a_scan_and_of_products(weighted: bool, rng: np.random.Generator) -> None:
+    X, y = rows_of("plain", rng), rng.normal(size=300)
+    w = rng.uniform(0.5, 1.0, 300) if weighted else np.ones(300)
+    w /= w.sum()
+    store, y = DenseStore(X), y - w @ y
+    moments = moments_at_once(store, w, y)
+    assert moments is not None
+    scan, inside = store.scan(w), X - w @ X
+    assert_allclose(moments.scan.mean, scan.mean, rtol=1e-14, atol=1e-14)
+    assert_allclose(moments.scan.deviation, scan.deviation, rtol=1e-12, atol=1e-13)
+    assert moments.scan.deviation[3] == 0 and moments.mean[3] == 4.7
+    assert_allclose(moments.target, inside.T @ (w * y), atol=1e-8)
+    unit = np.where(moments.scan.deviation > 0, scan.deviation, 1.0)
+    expected = inside.T @ (inside * w[:, None]) / np.outer(unit, unit)
+    assert_allclose(moments.scaled(unit).matrix, expected, atol=1e-7)
+
+
+@pytest.mark.parametrize("kind", ["sorted", "nan", "huge"])
+def test_moments_at_once_are_none_where_columns_must_be_read_first(kind: str, rng: np.random.Generator) -> None:
+    store, w = DenseStore(rows_of(kind, rng)), np.full(300, 1 / 300)
+    assert moments_at_once(store, w, rng.normal(size=300)) is None
+
+
+def test_moments_at_once_are_those_of_few_dense_columns(rng: np.random.Generator) -> None:
+    w, y = np.full(300, 1 / 300), rng.normal(size=300)
+    X = np.asfortranarray(rng.normal(size=(300, 257)))
+    for store in (DenseStore(X), DenseStore(np.ascontiguousarray(X[:, :20])), SparseStore(sp.csc_array(X[:, :20]))):
+        assert moments_at_once(store, w, y) is None
+    assert moments_at_once(DenseStore(X[:, :256]), w, y) is not None
+    assert moments_at_once(DenseStore(np.asfortranarray(X[:200, :201])), w[:200], y[:200]) is None
+
+
+@pytest.mark.parametrize("standardize", [True, "X", False])
+@pytest.mark.parametrize("options", [{}, {"penalty": "group", "groups": [0, 0, 1, 1, *range(2, 10)]}, {"flow": "giss"}])
+def test_paths_that_begin_with_all_moments_are_the_same(
+    standardize: bool | str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(3)
+    X = rows_of("plain", rng)
+    X[:, 5] -= 1e8
+    y, w = 5.0 + X[:, :3] @ [1.0, -2.0, 0.5] + rng.normal(size=300), rng.uniform(0.5, 1.0, 300)
+    known = bregpath.trace_path(X, y, sample_weight=w, standardize=standardize, **options)
+    monkeypatch.setattr(regression, "moments_at_once", lambda *_: None)
+    plain = bregpath.trace_path(X, y, sample_weight=w, standardize=standardize, **options)
+    assert known.t[0] == pytest.approx(plain.t[0], rel=1e-13)
+    # Not at the very first event, where a path of inverse scale space jumps.
+    times = np.geomspace(1.001 * known.t[0], min(known.t[-1], plain.t[-1]), 30)
+    for t in times:
+        ours, expected = known.at(t), plain.at(t)
+        assert_allclose(ours.coef, expected.coef, atol=1e-9)
+        assert ours.intercept == pytest.approx(expected.intercept, abs=1e-8)

@@ -17,7 +17,7 @@ from bregpath.stores.base import beyond_squares
 __all__ = ["Columns", "lengths", "may_cross"]
 
 FEW_VECTORS = 3
-TILE = 4  # columns that are multiplied at a time
+TILE = 8  # columns that are multiplied at a time
 
 
 class Columns:

@@ -6,8 +6,8 @@ from threading import Lock
 
 import numpy as np
 
-from bregpath._typing import Array, IntArray
 from bregpath._kernels import columns_of
+from bregpath._typing import Array, IntArray
 from bregpath.flow.gram import LARGE_MEAN, CentralMoments, GramBlock, GramOnDemand, central_moments, products_with
 from bregpath.problem import Problem
 from bregpath.stores import AbstractBlock, AbstractStore

@@ -53,11 +53,15 @@ class GaussianLoss(AbstractLoss):
 
 def standard_deviation(y: Array, w: Array) -> float:
     """Weighted standard deviation (variance with 1/n); the root mean square of a constant ``y``."""
-    largest = float(np.max(np.abs(y[w > 0]), initial=0.0))
+    if not w.all():
+        y, w = y[w > 0], w[w > 0]
+    largest = float(max(np.max(y, initial=0.0), -np.min(y, initial=0.0)))
     if largest == 0:
         return 1.0
-    y = np.where(w > 0, y, 0.0) / largest  # squares of very large or small numbers are none
-    deviation = float(np.sqrt(np.dot(w, (y - np.dot(w, y)) ** 2)))
-    size = float(np.sqrt(np.dot(w, y * y)))
+    y = y / largest  # squares of very large or small numbers are none
+    mean = float(np.dot(w, y))
+    y -= mean
+    deviation = float(np.sqrt(np.dot(w, y * y)))
+    size = float(np.hypot(mean, deviation))
     # A constant y (up to rounding) has no spread to measure it by.
     return largest * (deviation if deviation > 1e-12 * size else size)
