@@ -8,10 +8,11 @@
 #include <vector>
 
 #include "arguments.hpp"
-#include "compact_gram.hpp"
+#include "columns.hpp"
 #include "exponential_border.hpp"
 #include "lookout.hpp"
 #include "modes.hpp"
+#include "mover_hessian.hpp"
 #include "vectors.hpp"
 
 namespace {
@@ -26,7 +27,7 @@ class Exponential {
    public:
     Exponential(nb::dict penalty, nb::dict block, nb::dict settings, nb::callable check)
         : arguments_(nb::make_tuple(penalty, block)), lookout_(std::move(check)), set_(Named("the settings", settings)),
-          among_movers_(Named("the block", block).length("gram_mean")) {
+          hessian_(read_hessian(Named("the block", block))) {
         const Named limits("the penalty", penalty), gram("the block", block);
         m_ = gram.length("gram_mean"), all_ = m_ + 1;
         mean_ = gram.numbers("gram_mean", {m_});
@@ -61,7 +62,7 @@ class Exponential {
                 const ExponentialKnots start = knots.from(last);
                 load(start);
                 require_rows();
-                among_movers_.choose_from(matrix_, stride_, std::span(movers_).first(rows_.size()));
+                hessian_.follow(movers_);
                 const double length = decompose(rounded(std::max(h, set_.least_trial * *start.t)));
                 set_knots(length);
                 const Size count = walk(start);
@@ -80,6 +81,12 @@ class Exponential {
     }
 
    private:
+    static MoverHessian read_hessian(const Named& block) {
+        const Size m = block.length("gram_mean");
+        const auto [gram, stride] = block.square("gram", m);
+        return {gram, stride, block.numbers("gram_mean", {m}), m};
+    }
+
     double rounded(double h) const { return round_down(h, set_.step_bits, set_.nudge); }
 
     Size k() const { return Size(rates_.size()); }
@@ -125,66 +132,37 @@ class Exponential {
 
     // Lanczos' method: modes with which coefficients err by little up to some length, which is returned.
     double decompose(double length) {
-        const Size a = Size(movers_.size());
-        basis_.resize(set_.max_modes * a), rest_.resize(a), on_movers_.resize(3 * a);
+        const Size size = hessian_.size();
+        basis_.resize(set_.max_modes * size), on_movers_.resize(3 * size), rest_.assign(size, 0.0);
         diagonal_.clear(), off_.clear(), rates_.clear(), basis_columns_.clear();
-        for (Size i = 0; i < a; ++i) rest_[i] = slope_[movers_[i]];
-        const double size = norm(rest_);
-        if (size == 0) return length;
-        double left = size;
+        for (size_t i = 0; i < movers_.size(); ++i) rest_[i] = slope_[movers_[i]];
+        const double speed = std::sqrt(dot(rest_.data(), rest_.data(), size));
+        if (speed == 0) return length;
+        double left = speed;
         looseness_ = 1.0;
         for (bool enough = false; !enough;) {
             const Size k = Size(diagonal_.size());
-            for (Size i = 0; i < a; ++i) basis_[k * a + i] = rest_[i] / left;
+            lookout_(double(size) * double(size));
             if (k > 0) off_.push_back(left);
-            multiply_by_hessian(&basis_[k * a]);
-            diagonal_.push_back(dot(&basis_[k * a], rest_.data(), a));
-            basis_columns_.push_back({&basis_[k * a]});
-            // What is large first, so that once more is enough for what rounding leaves of all others.
-            add(-diagonal_[k], &basis_[k * a], rest_.data(), a);
-            if (k > 0) add(-off_[k - 1], &basis_[(k - 1) * a], rest_.data(), a);
-            orthogonalise();
-            left = norm(rest_);
-            enough = is_enough(left, size, length);
+            diagonal_.push_back(0);
+            left = kernels->next_direction(size, hessian_.matrix(), hessian_.stride(), basis_.data(), k, left, rest_.data(), &diagonal_[k]);
+            basis_columns_.push_back({&basis_[k * size]});
+            enough = is_enough(left, speed, length);
         }
-        mix_modes(size);
+        mix_modes(speed);
         return length;
     }
 
-    // The Hessian of the coordinates that move times a direction, into rest_.
-    void multiply_by_hessian(const double* v) {
-        lookout_(double(rows_.size()) * double(rows_.size()));
-        const std::vector<double>& product = among_movers_.product(kernels, v);
-        const double u = mean_along(v);
-        for (size_t i = 0; i < rows_.size(); ++i)
-            rest_[i] = product[among_movers_.position(movers_[i])] + u * mean_[movers_[i]];
-        if (fit_intercept_) rest_.back() = u;
-    }
-
     // By how much a direction moves the mean of the predictor.
-    double mean_along(const double* v) const {
-        double u = fit_intercept_ ? v[rows_.size()] : 0.0;
-        for (size_t i = 0; i < rows_.size(); ++i) u += mean_[movers_[i]] * v[i];
-        return u;
-    }
-
-    // Against all of the basis at once.
-    void orthogonalise() {
-        const Size a = Size(rest_.size()), k = Size(basis_columns_.size());
-        const double* rest = rest_.data();
-        shares_.resize(k);
-        kernels->dots({a, k, basis_columns_.data(), true}, &rest, 1, shares_.data());
-        multiply(kernels, basis_columns_, a, 1, shares_.data(), on_movers_.data());
-        for (Size i = 0; i < a; ++i) rest_[i] -= on_movers_[i];
-    }
+    double mean_along(const double* v) const { return dot(hessian_.means(), v, hessian_.size()); }
 
     // Whether the modes so far will do; where no more are allowed the length is shortened until they do. Modes are dearer than
     // products with small matrices: they are found only where a bound does not tell that they are too few. By how much the
     // bound was too low when they were tells the same of those that come next: it hardly ever gets better, and if it did, there
     // would be one mode more.
-    bool is_enough(double left, double size, double& length) {
+    bool is_enough(double left, double speed, double& length) {
         const Size k = Size(diagonal_.size());
-        const double allowed = set_.mode_share * allowed_, scale = set_.kappa * set_.kappa * left * size;
+        const double allowed = set_.mode_share * allowed_, scale = set_.kappa * set_.kappa * left * speed;
         const double most = std::accumulate(diagonal_.begin(), diagonal_.end(), 0.0);  // no curvature is larger than their sum
         const bool is_last = k == Size(movers_.size()) || k == set_.max_modes || left <= set_.breakdown * most;
         looseness_ = std::max(looseness_, std::exp2((double(k) - kTight) / kDoubles));
@@ -211,9 +189,9 @@ class Exponential {
     }
 
     // From eigenvectors to mix_[i * k + c]: the share of the basis vector c in mode i.
-    void mix_modes(double size) {
+    void mix_modes(double speed) {
         for (Size i = 0; i < k(); ++i) {
-            const double first = size * mix_[i * k()];
+            const double first = speed * mix_[i * k()];
             for (Size c = 0; c < k(); ++c) mix_[i * k() + c] *= first;
         }
     }
@@ -223,13 +201,14 @@ class Exponential {
         const double allowed = set_.knot_share * allowed_;
         std::vector<double>& bend = spare_;
         bend.assign(k(), 0.0);
-        const Size a = Size(movers_.size());
-        for (Size i = 0; i < k(); ++i) {
-            multiply(kernels, basis_columns_, a, 1, &mix_[i * k()], on_movers_.data());
-            double largest = 0;
-            for (Size j = 0; j < a; ++j) largest = std::max(largest, std::abs(on_movers_[j]));
-            const double speed = set_.kappa * largest;
-            if (speed > set_.negligible * allowed * rates_[i]) bend[i] = speed * std::pow(rates_[i], 3) / 384;
+        const Size size = hessian_.size();
+        for (Size i = 0; i < k(); i += 3) {
+            const Size together = std::min<Size>(3, k() - i);
+            multiply(kernels, basis_columns_, size, together, &mix_[i * k()], on_movers_.data());
+            for (Size l = 0; l < together; ++l) {
+                const double speed = set_.kappa * largest_of(&on_movers_[l * size], size, 0.0), rate = rates_[i + l];
+                if (speed > set_.negligible * allowed * rate) bend[i + l] = speed * rate * rate * rate / 384;
+            }
         }
         knots_.clear();
         for (double tau = 0; tau < length && Size(knots_.size()) < set_.max_inner; knots_.push_back(tau)) {
@@ -275,7 +254,7 @@ class Exponential {
 
     // All coordinates, slopes and integrals, and the loss, at a time after the start of the step.
     void place(double tau, const ExponentialKnots& to) {
-        const Size a = Size(movers_.size());
+        const Size size = hessian_.size();
         in_basis_.assign(3 * k(), 0.0);  // the change of coefficients, its integral, and their slopes
         for (Size i = 0; i < k(); ++i) {
             const Decay decay(rates_[i], tau);
@@ -285,9 +264,9 @@ class Exponential {
                 in_basis_[2 * k() + c] += decay.left * mix_[i * k() + c];
             }
         }
-        multiply(kernels, basis_columns_, a, 3, in_basis_.data(), on_movers_.data());
+        multiply(kernels, basis_columns_, size, 3, in_basis_.data(), on_movers_.data());
         follow_all();
-        const double u = mean_along(on_movers_.data()), past = mean_along(on_movers_.data() + a);
+        const double u = mean_along(on_movers_.data()), past = mean_along(on_movers_.data() + size);
         for (Size j = 0; j < m_; ++j) {
             to.slope[j] = slope_[j] - (both_[j] + u * mean_[j]);
             to.z[j] = z_[j] + tau * slope_[j] - (both_[m_ + j] + past * mean_[j]);
@@ -295,21 +274,21 @@ class Exponential {
         to.slope[m_] = slope_[m_], to.z[m_] = z_[m_] + tau * slope_[m_];
         std::copy(integral_.begin(), integral_.end(), to.integral);
         *to.value = value_;
-        for (Size i = 0; i < a; ++i) {
+        for (size_t i = 0; i < movers_.size(); ++i) {
             const Size j = movers_[i];
             to.z[j] = z_[j] + on_movers_[i] / set_.kappa;
-            if (k() > 0) to.slope[j] = on_movers_[2 * a + i] - in_basis_[k() - 1] * rest_[i];
-            if (to.integrals > 0) to.integral[j] += tau * beta_[j] + on_movers_[a + i];
+            if (k() > 0) to.slope[j] = on_movers_[2 * size + i] - in_basis_[k() - 1] * rest_[i];
+            if (to.integrals > 0) to.integral[j] += tau * beta_[j] + on_movers_[size + i];
             *to.value -= 0.5 * on_movers_[i] * (slope_[j] + to.slope[j]);
         }
     }
 
     // The Gram matrix of all columns times the change of coefficients, and times its integral.
     void follow_all() {
-        const Size a = Size(movers_.size()), columns = Size(rows_.size());
+        const Size columns = Size(rows_.size());
         lookout_(2 * double(m_) * double(columns));
         sums_.resize(2 * columns);
-        for (Size l = 0; l < 2; ++l) std::copy_n(&on_movers_[l * a], columns, &sums_[l * columns]);
+        for (Size l = 0; l < 2; ++l) std::copy_n(&on_movers_[l * hessian_.size()], columns, &sums_[l * columns]);
         multiply(kernels, rows_, m_, 2, sums_.data(), both_.data());
     }
 
@@ -332,7 +311,7 @@ class Exponential {
                 for (size_t i = 0; i < rows_.size(); ++i) spare_[i] = rows_[i].values[j] + mean_[j] * mean_[movers_[i]];
             }
             for (Size c = 0; c < k(); ++c) {
-                const double* v = &basis_[c * a];
+                const double* v = &basis_[c * hessian_.size()];
                 const double share = moves ? v[found - movers_.begin()] : dot(spare_.data(), v, a);
                 for (Size i = 0; i < k(); ++i) sums_[q * k() + i] += share * mix_[i * k() + c];
             }
@@ -373,12 +352,13 @@ class Exponential {
     std::vector<double> lowest_, highest_;  // between which values a coordinate goes
     std::vector<Size> movers_, crossing_;
     std::vector<Column> rows_;  // of the Gram matrix
-    CompactGram among_movers_;
+    MoverHessian hessian_;
     // Its modes.
-    std::vector<double> basis_, diagonal_, off_, rates_, mix_;
+    Aligned basis_, rest_, on_movers_;
+    std::vector<double> diagonal_, off_, rates_, mix_;
     std::vector<Column> basis_columns_;
     std::vector<double> knots_, sums_;
-    std::vector<double> rest_, shares_, spare_, in_basis_, decays_, both_, on_movers_;
+    std::vector<double> spare_, in_basis_, decays_, both_;
 };
 
 }  // namespace

@@ -102,6 +102,8 @@ struct RowsByPattern {
     const std::uint8_t* absentees;  // (absent): patterns without rows
 };
 
+constexpr Size kMostDirections = 64;
+
 struct Kernels {
     const char* isa;               // "base", "v3" or "v4"
     // eta = alpha + X beta + offset, r = d loss / d eta, g = X' r; returns the loss when wanted, else 0.
@@ -153,6 +155,10 @@ struct Kernels {
     void (*weigh)(Size, const double* h, const double* x, double* out);
     // A symmetric matrix times a vector, padded to multiples of eight.
     void (*symmetric_product)(Size size, const double* matrix, Size stride, const double* v, double* out);
+    // Lanczos' method with such a matrix: direction k < kMostDirections of a basis, from what is left of a product with the one
+    // before and its length; then what is left of the product with direction k, its `corner`, and the length as the result.
+    double (*next_direction)(Size size, const double* matrix, Size stride, double* basis, Size k, double before, double* left,
+                             double* corner);
     // out = c0 a0 + c1 a1 + c2 a2 + c3 a3 + c4 a4: a stage of the Runge-Kutta-Chebyshev recursion.
     void (*combine)(Size size, const double* c, const double* const* a, double* out);
     // to += factor x.

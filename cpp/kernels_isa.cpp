@@ -4,6 +4,7 @@
 // A gradient reads the columns once: rows are taken in blocks small enough that their part of X stays in the cache
 // between X beta and X' r.
 #include "kernels.hpp"
+#include "krylov_kernels.hpp"
 #include "moment_kernels.hpp"
 #include "panel_kernels.hpp"
 #include "pattern_kernels.hpp"
@@ -339,6 +340,7 @@ extern "C" const bregpath::Kernels* BREGPATH_NAME(bregpath_kernels)() {
         .log_factors = log_factors,
         .weigh = weigh,
         .symmetric_product = symmetric_product,
+        .next_direction = next_direction,
         .combine = combine,
         .add = add,
         .diagonalise = diagonalise,

@@ -168,31 +168,4 @@ void weigh(Size size, const double* h, const double* x, double* out) {
     for (Size i = 0; i < size; ++i) out[i] = h[i] * x[i];
 }
 
-// A symmetric matrix, all of it stored in columns `stride` apart, times a vector, with sizes padded to multiples of
-// eight (and the vector with zeros). Only what is near and below the diagonal is read, and every number used twice.
-void symmetric_product(Size size, const double* matrix, Size stride, const double* v, double* out) {
-    for (Size i = 0; i < size; ++i) out[i] = 0;
-    for (Size j = 0; j < size; j += 8) {
-        const double *a = matrix + j * stride, *b = a + stride, *c = b + stride, *d = c + stride;
-        const double *e = d + stride, *f = e + stride, *g = f + stride, *h = g + stride;
-        const double va = v[j], vb = v[j + 1], vc = v[j + 2], vd = v[j + 3];
-        const double ve = v[j + 4], vf = v[j + 5], vg = v[j + 6], vh = v[j + 7];
-        double sa = 0, sb = 0, sc = 0, sd = 0, se = 0, sf = 0, sg = 0, sh = 0;
-        const auto sum = [&](Size i) {
-            return ((a[i] * va + b[i] * vb) + (c[i] * vc + d[i] * vd)) +
-                   ((e[i] * ve + f[i] * vf) + (g[i] * vg + h[i] * vh));
-        };
-#pragma omp simd
-        for (Size i = j; i < j + 8; ++i) out[i] += sum(i);
-#pragma omp simd reduction(+ : sa, sb, sc, sd, se, sf, sg, sh)
-        for (Size i = j + 8; i < size; ++i) {
-            out[i] += sum(i);
-            sa += a[i] * v[i], sb += b[i] * v[i], sc += c[i] * v[i], sd += d[i] * v[i];
-            se += e[i] * v[i], sf += f[i] * v[i], sg += g[i] * v[i], sh += h[i] * v[i];
-        }
-        out[j] += sa, out[j + 1] += sb, out[j + 2] += sc, out[j + 3] += sd;
-        out[j + 4] += se, out[j + 5] += sf, out[j + 6] += sg, out[j + 7] += sh;
-    }
-}
-
 }  // namespace

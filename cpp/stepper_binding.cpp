@@ -185,7 +185,8 @@ Size count_rows(const Named& block, const Named& data) {
 // Arrays that the steps of a block are written to, by the names of the fields of a state.
 class Record {
    public:
-    Record(const Named& to, Size steps, Size m, Size q, Size n_alpha) {
+    // Directions of so many steps are kept, or the last one only.
+    Record(const Named& to, Size steps, Size kept, Size m, Size q, Size n_alpha) {
         const std::pair<const char*, double State::*> numbers[] = {
             {"t", &State::t},       {"value", &State::value},         {"h", &State::h},
             {"rate", &State::rate}, {"reach", &State::reach},         {"frozen_t", &State::frozen_t},
@@ -197,19 +198,21 @@ class Record {
             {"z", &State::z}, {"slope", &State::slope}, {"direction", &State::direction}};
         for (const auto& [name, field] : numbers) numbers_.push_back({field, to.array<double>(name, {steps})});
         for (const auto& [name, field] : of_alpha)
-            arrays_.push_back({field, to.array<double>(name, {steps, n_alpha}), n_alpha, 1});
-        for (const auto& [name, field] : of_columns)
-            arrays_.push_back({field, to.array<double>(name, {steps, m, q}), m, q});
+            arrays_.push_back({field, to.array<double>(name, {steps, n_alpha}), n_alpha, 1, false});
+        for (const auto& [name, field] : of_columns) {
+            const Size rows = field == &State::direction ? kept : steps;
+            arrays_.push_back({field, to.array<double>(name, {rows, m, q}), m, q, rows < steps});
+        }
     }
 
     void read(Size i, State& s) const {
         for (const auto& [field, from] : numbers_) s.*field = from[i];
-        for (const auto& [field, from, m, q] : arrays_) transpose(from + i * m * q, m, q, (s.*field).data());
+        for (const auto& a : arrays_) transpose(a.numbers + a.row(i), a.m, a.q, (s.*a.field).data());
     }
 
     void write(Size i, const State& s) const {
         for (const auto& [field, to] : numbers_) to[i] = s.*field;
-        for (const auto& [field, to, m, q] : arrays_) transpose((s.*field).data(), q, m, to + i * m * q);
+        for (const auto& a : arrays_) transpose((s.*a.field).data(), a.q, a.m, a.numbers + a.row(i));
     }
 
    private:
@@ -218,6 +221,9 @@ class Record {
         Values field;
         double* numbers;
         Size m, q;
+        bool is_last_only;
+
+        Size row(Size i) const { return is_last_only ? 0 : i * m * q; }
     };
     std::vector<std::pair<double State::*, double*>> numbers_;
     std::vector<Array> arrays_;
@@ -249,7 +255,7 @@ class PyStepper {
         State& s = stepper_->state;
         Rows& rows = stepper_->rows();
         const Size size = max_steps + 1, kept = keep_rows ? size : 1, n = rows.n_kept(), per_row = n * rows.n_alpha;
-        const Record record(to, size, m_, q_, rows.n_alpha);
+        const Record record(to, size, kept, m_, q_, rows.n_alpha);
         double* R = to.array<double>("R", {kept, n, rows.n_alpha});
         double* residual = to.array<double>("residual", {kept, n, rows.n_alpha});
         const bool linear = rows.has_linear_stages();

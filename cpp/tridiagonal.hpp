@@ -20,7 +20,7 @@ void diagonalise(Size k, double* diagonal, double* off, double* axes) {
             if (last == first) break;
             double g = (diagonal[first + 1] - diagonal[first]) / (2 * off[first]), r = sqrt(g * g + 1.0);
             g = diagonal[last] - diagonal[first] + off[first] / (g + (g < 0 ? -r : r));  // shifted
-            double s = 1, c = 1, p = 0;
+            double s = 1, c = 1, p = 0, g_before;
             Size i = last - 1;
             for (; i >= first; --i) {
                 const double f = s * off[i], b = c * off[i], square = f * f + g * g;
@@ -29,10 +29,11 @@ void diagonalise(Size k, double* diagonal, double* off, double* axes) {
                     diagonal[i + 1] -= p, off[last] = 0;
                     break;
                 }
-                const double inverse = (1.0 / square) * r;  // does not wait for the root as 1 / r would
-                s = f * inverse, c = g * inverse, g = diagonal[i + 1] - p;
-                r = (diagonal[i] - g) * s + 2 * c * b;
-                p = s * r, diagonal[i + 1] = g + p, g = c * r - b;
+                // Nothing waits for the root but the next f and b: what is asked for is arranged so.
+                const double share = 1.0 / square, inverse = share * r;
+                r = (diagonal[i] - (g_before = diagonal[i + 1] - p)) * f + 2 * g * b;
+                p = f * r * share, diagonal[i + 1] = g_before + p;
+                s = f * inverse, c = g * inverse, g = g * r * share - b;
                 double *left = axes + i * k, *right = left + k;
 #pragma omp simd
                 for (Size row = 0; row < k; ++row) {

@@ -19,8 +19,6 @@ inline double dot(const double* x, const double* y, Size n) {
     return sum;
 }
 
-inline double norm(const std::vector<double>& x) { return std::sqrt(dot(x.data(), x.data(), Size(x.size()))); }
-
 // The largest size of some numbers, or what it is at least.
 inline double largest_of(const double* v, Size size, double at_least) {
     for (Size i = 0; i < size; ++i) at_least = std::max(at_least, std::abs(v[i]));

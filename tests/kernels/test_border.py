@@ -40,7 +40,7 @@ def make(**changes):
 
 
 def arrays(steps=4):
-    columns = dict.fromkeys(("z", "slope", "direction"), (steps + 1, M, 1))
+    columns = dict.fromkeys(("z", "slope"), (steps + 1, M, 1)) | {"direction": (1, M, 1)}
     alphas = dict.fromkeys(("alpha", "alpha_slope", "alpha_direction"), (steps + 1, 1))
     numbers = ("t", "value", "h", "reach", "rate", "age", "gradients", "products", "frozen_t")
     rows = dict.fromkeys(("R", "residual"), (1, N, 1))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -28,6 +30,7 @@ CONSTANTS = {
     )
     for name in names
 }
+LARGE = ("z", "slope", "direction", "R", "residual", "frozen")  # of what a block of steps is made of
 INTEGERS = {"indices": np.int32, **dict.fromkeys(("above", "groups", "indptr", "nodes", "source", "target"), np.int64)}
 
 
@@ -52,11 +55,13 @@ def needs_rows(system: System) -> bool:
 
 
 def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps: int, keep_rows: bool) -> Steps:
-    """See `reference.advance`; without ``keep_rows`` only the last ``R``, ``residual`` and ``frozen`` are kept."""
-    arrays: dict[str, Any] = {}
-    for name, start in {**vars(knot), **vars(memory), "reach": 0.0}.items():
-        rows = max_steps + 1 if keep_rows or name not in ("R", "residual", "frozen") else 1
-        arrays[name] = np.empty((rows, *start.shape) if isinstance(start, np.ndarray) else rows)
+    """See `reference.advance`; without ``keep_rows`` only the last ``R``, ``residual``, ``frozen`` and direction are kept."""
+    starts: dict[str, Any] = {**vars(knot), **vars(memory), "reach": 0.0}
+    last_only = () if keep_rows else ("direction", "R", "residual", "frozen")
+    shapes = {name: (1 if name in last_only else max_steps + 1, *np.shape(start)) for name, start in starts.items()}
+    arrays = {name: np.empty(shape) for name, shape in shapes.items() if name not in LARGE}
+    arrays |= room_for({name: shapes[name] for name in LARGE})
+    for name, start in starts.items():
         arrays[name][0] = start
     done, trouble, largest = _stepper(system).advance(arrays, until, max_steps, keep_rows)
     if trouble == "unstable":
@@ -67,12 +72,20 @@ def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps:
     remembered = {name: arrays.pop(name) for name in vars(memory)}
 
     def remember(k: int) -> Memory:
-        at_knot = {name: array[min(k, len(array) - 1)] for name, array in remembered.items()}
+        at_knot = {name: array[min(k, len(array) - 1)].copy() for name, array in remembered.items()}
         kinds = dict.fromkeys(("h", "rate", "frozen_t"), float) | dict.fromkeys(("age", "gradients", "products"), int)
         return Memory(**at_knot | {name: kind(at_knot[name]) for name, kind in kinds.items()})
 
     arrays = {name: array[: done + 1] for name, array in arrays.items()}
     return Steps(system.columns, **arrays, memory=remember, interrupted=trouble == "interrupted")
+
+
+def room_for(shapes: dict[str, tuple[int, ...]]) -> dict[str, Array]:
+    """Arrays in one piece of memory, which the next path gets again; several would come page by page from the system."""
+    sizes = [math.prod(shape) for shape in shapes.values()]
+    whole, ends = np.empty(sum(sizes)), accumulate(sizes)
+    pieces = zip(shapes.items(), sizes, ends, strict=True)
+    return {name: whole[end - size : end].reshape(shape) for (name, shape), size, end in pieces}
 
 
 def values(system: System, alpha: Array, beta: Array) -> Array:

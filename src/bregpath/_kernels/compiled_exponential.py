@@ -10,7 +10,7 @@ import numpy as np
 import bregpath._kernels._core as _core
 from bregpath import _interrupts
 from bregpath._kernels import exponential, reference
-from bregpath._kernels.compiled import typed
+from bregpath._kernels.compiled import room_for, typed
 from bregpath._kernels.exponential_record import Stretch, block_of, coordinates, rows_behind
 from bregpath._kernels.records import Knot, Memory, Steps, System
 
@@ -29,8 +29,9 @@ def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps:
     """See `exponential.advance`."""
     rows, kappa = max_steps + exponential.MAX_INNER + 1, system.problem.kappa
     arrays: dict[str, Any] = {name: np.empty(rows) for name in ("t", "h", "value")}
-    arrays |= {name: np.empty((rows, len(knot.z) + 1)) for name in ("z", "slope")}
-    arrays["integral"] = np.empty((rows, 0 if rows_behind(system) is None else len(knot.z) + 1))
+    size = len(knot.z) + 1
+    shapes = {"z": (rows, size), "slope": (rows, size), "integral": (rows, 0 if rows_behind(system) is None else size)}
+    arrays |= room_for(shapes)
     cuts, modes = np.zeros((2, rows + 1), dtype=np.int64)
     arrays["cuts"], arrays["modes"] = cuts[1:], modes[1:]
     arrays["t"][0], arrays["integral"][0], arrays["value"][0] = knot.t, 0.0, knot.value
@@ -45,7 +46,7 @@ def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps:
             memory,
             h=float(arrays["h"][step - 1]) if step else memory.h,
             gradients=memory.gradients + gradients,
-            products=memory.products + gradients * (len(knot.z) + 1),
+            products=memory.products + gradients * size,
         )
 
     made = Stretch(*(arrays[name][: cuts[-1] + 1] for name in Stretch._fields))

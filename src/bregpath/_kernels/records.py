@@ -155,7 +155,7 @@ class Steps:
 
     def end(self) -> tuple[Knot, Any]:
         """The last knot."""
-        row = {name: getattr(self, name)[-1] for name in _KNOT}
+        row = {name: getattr(self, name)[-1].copy() for name in _KNOT}  # a view would keep the whole block
         return Knot(**row | {name: float(row[name]) for name in ("t", "value")}), self.memory(len(self))
 
 
