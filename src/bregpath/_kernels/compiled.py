@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from itertools import accumulate
 from typing import Any
 
@@ -55,7 +56,7 @@ def needs_rows(system: System) -> bool:
 
 
 def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps: int, keep_rows: bool) -> Steps:
-    """See `reference.advance`; without ``keep_rows`` only the last ``R``, ``residual``, ``frozen`` and direction are kept."""
+    """See `reference.advance`; without ``keep_rows`` of ``R``, ``residual``, ``frozen`` and directions the last is kept."""
     starts: dict[str, Any] = {**vars(knot), **vars(memory), "reach": 0.0}
     last_only = () if keep_rows else ("direction", "R", "residual", "frozen")
     shapes = {name: (1 if name in last_only else max_steps + 1, *np.shape(start)) for name, start in starts.items()}
@@ -80,8 +81,8 @@ def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps:
     return Steps(system.columns, **arrays, memory=remember, interrupted=trouble == "interrupted")
 
 
-def room_for(shapes: dict[str, tuple[int, ...]]) -> dict[str, Array]:
-    """Arrays in one piece of memory, which the next path gets again; several would come page by page from the system."""
+def room_for(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Array]:
+    """Arrays in one piece of memory, which the next path gets again: several would come from the system page by page."""
     sizes = [math.prod(shape) for shape in shapes.values()]
     whole, ends = np.empty(sum(sizes)), accumulate(sizes)
     pieces = zip(shapes.items(), sizes, ends, strict=True)
