@@ -56,7 +56,7 @@ def needs_rows(system: System) -> bool:
 
 
 def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps: int, keep_rows: bool) -> Steps:
-    """See `reference.advance`; without ``keep_rows`` of ``R``, ``residual``, ``frozen`` and directions the last is kept."""
+    """See `reference.advance`; without ``keep_rows`` of ``R``, ``residual``, ``frozen``, ``direction`` the last."""
     starts: dict[str, Any] = {**vars(knot), **vars(memory), "reach": 0.0}
     last_only = () if keep_rows else ("direction", "R", "residual", "frozen")
     shapes = {name: (1 if name in last_only else max_steps + 1, *np.shape(start)) for name, start in starts.items()}
@@ -82,7 +82,7 @@ def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps:
 
 
 def room_for(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Array]:
-    """Arrays in one piece of memory, which the next path gets again: several would come from the system page by page."""
+    """Arrays in one piece of memory, which the next path gets again: several would be new pages each time."""
     sizes = [math.prod(shape) for shape in shapes.values()]
     whole, ends = np.empty(sum(sizes)), accumulate(sizes)
     pieces = zip(shapes.items(), sizes, ends, strict=True)
