@@ -187,16 +187,14 @@ class Record {
    public:
     // Directions of so many steps are kept, or the last one only.
     Record(const Named& to, Size steps, Size kept, Size m, Size q, Size n_alpha) {
-        const std::pair<const char*, double State::*> numbers[] = {
-            {"t", &State::t},       {"value", &State::value},         {"h", &State::h},
-            {"rate", &State::rate}, {"reach", &State::reach},         {"frozen_t", &State::frozen_t},
-            {"age", &State::age},   {"gradients", &State::gradients}, {"products", &State::products},
-        };
+        double State::*const fields[] = {&State::reach,    &State::t,   &State::value,     &State::h,       &State::rate,
+                                         &State::frozen_t, &State::age, &State::gradients, &State::products};
+        double* number = to.array<double>("numbers", {Size(std::size(fields)), steps});
+        for (const auto field : fields) numbers_.push_back({field, number}), number += steps;
         const std::pair<const char*, Values> of_alpha[] = {
             {"alpha", &State::alpha}, {"alpha_slope", &State::alpha_slope}, {"alpha_direction", &State::alpha_direction}};
         const std::pair<const char*, Values> of_columns[] = {
             {"z", &State::z}, {"slope", &State::slope}, {"direction", &State::direction}};
-        for (const auto& [name, field] : numbers) numbers_.push_back({field, to.array<double>(name, {steps})});
         for (const auto& [name, field] : of_alpha)
             arrays_.push_back({field, to.array<double>(name, {steps, n_alpha}), n_alpha, 1, false});
         for (const auto& [name, field] : of_columns) {

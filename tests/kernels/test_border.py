@@ -42,10 +42,9 @@ def make(**changes):
 def arrays(steps=4):
     columns = dict.fromkeys(("z", "slope"), (steps + 1, M, 1)) | {"direction": (1, M, 1)}
     alphas = dict.fromkeys(("alpha", "alpha_slope", "alpha_direction"), (steps + 1, 1))
-    numbers = ("t", "value", "h", "reach", "rate", "age", "gradients", "products", "frozen_t")
     rows = dict.fromkeys(("R", "residual"), (1, N, 1))
     return {
-        name: np.zeros(shape) for name, shape in (columns | alphas | dict.fromkeys(numbers, steps + 1) | rows).items()
+        name: np.zeros(shape) for name, shape in (columns | alphas | {"numbers": (9, steps + 1)} | rows).items()
     }
 
 
@@ -118,7 +117,10 @@ def test_a_precision_matrix_that_does_not_fit_is_refused(places, changes, messag
         make(loss=Kernel("gaussian-likelihood", {}), block=block, data=data(**{"y": np.eye(3).ravel()} | changes))
 
 
-@pytest.mark.parametrize(("name", "shape"), [("z", (5, M + 1, 1)), ("t", (4,)), ("alpha", (5, 2)), ("R", (1, N, 2))])
+WRONG = [("z", (5, M + 1, 1)), ("numbers", (9, 4)), ("alpha", (5, 2)), ("R", (1, N, 2))]
+
+
+@pytest.mark.parametrize(("name", "shape"), WRONG)
 def test_arrays_of_a_wrong_shape_are_refused(name, shape):
     with pytest.raises(ValueError, match=f"`{name}` has a wrong shape"):
         make().advance(arrays() | {name: np.zeros(shape)}, until=0.0, max_steps=4, keep_rows=False)

@@ -31,7 +31,12 @@ CONSTANTS = {
     )
     for name in names
 }
-LARGE = ("z", "slope", "direction", "R", "residual", "frozen")  # of what a block of steps is made of
+# What a block of steps is made of: numbers of each step, rows of one array, in the order in which the core takes them
+# (one of the step, two of `Knot`, then those of `Memory`), and arrays.
+NUMBERS = ("reach", "t", "value", "h", "rate", "frozen_t", "age", "gradients", "products")
+OF_KNOT = ("alpha", "alpha_slope", "z", "slope", "R", "residual")
+OF_MEMORY = ("alpha_direction", "direction", "frozen")
+LAST = ("direction", "R", "residual", "frozen")
 INTEGERS = {"indices": np.int32, **dict.fromkeys(("above", "groups", "indptr", "nodes", "source", "target"), np.int64)}
 
 
@@ -56,37 +61,54 @@ def needs_rows(system: System) -> bool:
 
 
 def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps: int, keep_rows: bool) -> Steps:
-    """See `reference.advance`; without ``keep_rows`` of ``R``, ``residual``, ``frozen``, ``direction`` the last."""
-    starts: dict[str, Any] = {**vars(knot), **vars(memory), "reach": 0.0}
-    last_only = () if keep_rows else ("direction", "R", "residual", "frozen")
-    shapes = {name: (1 if name in last_only else max_steps + 1, *np.shape(start)) for name, start in starts.items()}
-    arrays = {name: np.empty(shape) for name, shape in shapes.items() if name not in LARGE}
-    arrays |= room_for({name: shapes[name] for name in LARGE})
+    """See `reference.advance`; of what is in ``LAST`` the last is kept without ``keep_rows``."""
+    starts = {name: vars(knot)[name] for name in OF_KNOT} | {name: vars(memory)[name] for name in OF_MEMORY}
+    key = f"layout of {max_steps} steps, {keep_rows}"
+    if key not in system.cache:
+        last = () if keep_rows else LAST
+        rows = {name: 1 if name in last else max_steps + 1 for name in starts}
+        system.cache[key] = Layout({name: (rows[name], *start.shape) for name, start in starts.items()})
+    arrays = system.cache[key].arrays()
     for name, start in starts.items():
         arrays[name][0] = start
-    done, trouble, largest = _stepper(system).advance(arrays, until, max_steps, keep_rows)
+    numbers = np.empty((len(NUMBERS), max_steps + 1))
+    numbers[:, 0] = [0.0, *(vars(knot)[name] for name in NUMBERS[1:3]), *(vars(memory)[name] for name in NUMBERS[3:])]
+    done, trouble, largest = _stepper(system).advance({**arrays, "numbers": numbers}, until, max_steps, keep_rows)
     if trouble == "unstable":
-        raise UnstableStepError(system.step or 0.0, system.problem.kappa, float(arrays["t"][done]), largest)
+        raise UnstableStepError(system.step or 0.0, system.problem.kappa, float(numbers[1, done]), largest)
     if trouble in ("stalled", "outside") and done == 0:
         kind = BoundaryError if trouble == "outside" else StepError
         raise kind(f"no step from t={knot.t:g} is accurate")
-    remembered = {name: arrays.pop(name) for name in vars(memory)}
 
     def remember(k: int) -> Memory:
-        at_knot = {name: array[min(k, len(array) - 1)].copy() for name, array in remembered.items()}
-        kinds = dict.fromkeys(("h", "rate", "frozen_t"), float) | dict.fromkeys(("age", "gradients", "products"), int)
-        return Memory(**at_knot | {name: kind(at_knot[name]) for name, kind in kinds.items()})
+        at_knot = {name: arrays[name][min(k, len(arrays[name]) - 1)].copy() for name in OF_MEMORY}
+        h, rate, frozen_t, *counts = numbers[3:, k].tolist()
+        age, gradients, products = map(int, counts)
+        return Memory(
+            **at_knot, h=h, rate=rate, frozen_t=frozen_t, age=age, gradients=gradients, products=products
+        )
 
-    arrays = {name: array[: done + 1] for name, array in arrays.items()}
-    return Steps(system.columns, **arrays, memory=remember, interrupted=trouble == "interrupted")
+    # What is recorded as it is does not keep all the room.
+    reach, t, value = numbers[:3, : done + 1].copy()
+    alpha, alpha_slope = (arrays[name][: done + 1].copy() for name in ("alpha", "alpha_slope"))
+    z, slope, R, residual = (arrays[name][: done + 1] for name in ("z", "slope", "R", "residual"))
+    interrupted = trouble == "interrupted"
+    return Steps(system.columns, t, alpha, alpha_slope, z, slope, R, residual, value, reach, remember, interrupted)
 
 
-def room_for(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Array]:
+class Layout:
     """Arrays in one piece of memory, which the next path gets again: several would be new pages each time."""
-    sizes = [math.prod(shape) for shape in shapes.values()]
-    whole, ends = np.empty(sum(sizes)), accumulate(sizes)
-    pieces = zip(shapes.items(), sizes, ends, strict=True)
-    return {name: whole[end - size : end].reshape(shape) for (name, shape), size, end in pieces}
+
+    def __init__(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        sizes = [math.prod(shape) for shape in shapes.values()]
+        ends = list(accumulate(sizes))
+        begins = [end - size for size, end in zip(sizes, ends, strict=True)]
+        self.size, self.parts = ends[-1], list(zip(shapes, begins, ends, shapes.values(), strict=True))
+
+    def arrays(self) -> dict[str, Array]:
+        """New ones."""
+        whole = np.empty(self.size)
+        return {name: whole[begin:end].reshape(shape) for name, begin, end, shape in self.parts}
 
 
 def values(system: System, alpha: Array, beta: Array) -> Array:

@@ -10,12 +10,13 @@ import numpy as np
 import bregpath._kernels._core as _core
 from bregpath import _interrupts
 from bregpath._kernels import exponential, reference
-from bregpath._kernels.compiled import room_for, typed
+from bregpath._kernels.compiled import Layout, typed
 from bregpath._kernels.exponential_record import Stretch, block_of, coordinates, rows_behind
 from bregpath._kernels.records import Knot, Memory, Steps, System
 
 __all__ = ["advance"]
 
+LARGE = ("z", "slope", "integral")
 CONSTANTS = {
     name: getattr(exponential, name)
     for name in (
@@ -27,29 +28,34 @@ CONSTANTS = {
 
 def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps: int, keep_rows: bool) -> Steps:
     """See `exponential.advance`."""
-    rows, kappa = max_steps + exponential.MAX_INNER + 1, system.problem.kappa
-    arrays: dict[str, Any] = {name: np.empty(rows) for name in ("t", "h", "value")}
-    size = len(knot.z) + 1
-    shapes = {"z": (rows, size), "slope": (rows, size), "integral": (rows, 0 if rows_behind(system) is None else size)}
-    arrays |= room_for(shapes)
+    rows, size, kappa = max_steps + exponential.MAX_INNER + 1, len(knot.z) + 1, system.problem.kappa
+    key = f"layout of {max_steps} knots"
+    if key not in system.cache:
+        integrals = 0 if rows_behind(system) is None else size
+        system.cache[key] = Layout(dict(zip(LARGE, [(rows, size), (rows, size), (rows, integrals)], strict=True)))
+    arrays = system.cache[key].arrays()
+    t, h, value = np.empty((3, rows))
     cuts, modes = np.zeros((2, rows + 1), dtype=np.int64)
-    arrays["cuts"], arrays["modes"] = cuts[1:], modes[1:]
-    arrays["t"][0], arrays["integral"][0], arrays["value"][0] = knot.t, 0.0, knot.value
+    t[0], value[0], arrays["integral"][0] = knot.t, knot.value, 0.0
     arrays["z"][0], arrays["slope"][0] = coordinates(knot, kappa)
-    steps, trouble = _exponential(system).advance(arrays, memory.h, until, max_steps)
+    given = {**arrays, "t": t, "h": h, "value": value, "cuts": cuts[1:], "modes": modes[1:]}
+    steps, trouble = _exponential(system).advance(given, memory.h, until, max_steps)
     cuts, modes = cuts[: steps + 1], modes[: steps + 1].cumsum()
+    knots = int(cuts[-1]) + 1
 
     def remember(k: int) -> Memory:
         step = int(cuts.searchsorted(k))
         gradients = int(modes[step])
         return replace(
             memory,
-            h=float(arrays["h"][step - 1]) if step else memory.h,
+            h=float(h[step - 1]) if step else memory.h,
             gradients=memory.gradients + gradients,
             products=memory.products + gradients * size,
         )
 
-    made = Stretch(*(arrays[name][: cuts[-1] + 1] for name in Stretch._fields))
+    # What is recorded as it is does not keep all the room.
+    z, slope, integral = (arrays[name][:knots] for name in LARGE)
+    made = Stretch(t[:knots].copy(), z, slope, integral, value[:knots].copy())
     return block_of(system, knot, made, cuts, remember, trouble == "interrupted", keep_rows)
 
 
