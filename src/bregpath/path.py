@@ -116,7 +116,6 @@ class Path:
     """
 
     t: Array
-    deviance: Array
     null_deviance: float
     result: Result
     stats: Stats
@@ -127,18 +126,17 @@ class Path:
     counts: ClassVar[str] = "variables"  # what enters, for figures
     value_name: ClassVar[str] = "Coefficient"
     has_likelihood: ClassVar[bool] = True  # or a loss that stands for one
+    # Or what finds it: few ask for it, and it may cost a tenth of what the path does.
+    _deviance: Array | Callable[[Path], Array] = field(kw_only=True, repr=False)
     # Continues the path to a later time; lost when the path is saved or pickled, because it holds the data.
     _continue: Callable[[Path, float], Path] | None = field(default=None, repr=False)
-    # What the trajectory says at the times of the path, where it has been asked already; not pickled.
-    _read: tuple[Array, IntArray, Array] | None = field(default=None, repr=False)
 
     # --- reading ---------------------------------------------------------------------------------------------
 
     def at(self, t: float) -> Point:
         """The model at any one time up to the end of the path, exactly: no interpolation of coefficients, exact zeros.
 
-        Many models are read at once by `read`.
-        Only a record beyond 512 MB is thinned, with a warning, to the times of the path.
+        Many models are read at once by `read`. A record beyond 512 MB is thinned, with a warning, to the path's times.
         """
         t = _validation.check_time(t)
         intercepts, columns, values = self.read(np.array([t]))
@@ -187,7 +185,12 @@ class Path:
     @cached_property
     def table(self) -> tuple[Array, IntArray, Array]:
         """What `read` returns at the times of the path."""
-        return self._restored(*(self._read or self.trajectory.read(self._inside(self.t))))
+        return self._restored(*self.models)
+
+    @cached_property
+    def models(self) -> tuple[Array, IntArray, Array]:
+        """The same in the units of the flow, as `bregpath.flow.trajectory.Trajectory.read` returns them."""
+        return self.trajectory.read(self._inside(self.t))
 
     def read(self, times: Array) -> tuple[Array, IntArray, Array]:
         """Many models at once: intercepts (T, q), the columns ever active (E,), and their coefficients (T, E, q)."""
@@ -226,6 +229,10 @@ class Path:
     def intercept(self) -> Array:
         out = self.table[0]
         return out[:, 0] if out.shape[1] == 1 else out
+
+    @cached_property
+    def deviance(self) -> Array:
+        return self._deviance(self) if callable(self._deviance) else self._deviance
 
     @property
     def deviance_ratio(self) -> Array:
@@ -308,7 +315,8 @@ class Path:
         write_path(self, file)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_continue": None, "_read": None}
+        state = {**vars(self), "_deviance": self.deviance, "_continue": None}
+        return {name: value for name, value in state.items() if name != "models"}
 
     # --- shape and names -------------------------------------------------------------------------------------
 

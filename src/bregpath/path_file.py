@@ -231,7 +231,7 @@ def _assemble(header: dict[str, Any], arrays: dict[str, Array], layout: Abstract
         trajectory = MeanTrajectory.of(trajectory, AVERAGES[average])
     return Path(
         t=arrays["t"],
-        deviance=arrays["deviance"],
+        _deviance=arrays["deviance"],
         null_deviance=float(arrays["null_deviance"]),
         result=Result[result],
         stats=check_stats(header["stats"]),

@@ -269,7 +269,7 @@ class Track(AbstractTrack):
     def path(self, times: Array, earlier: Path | None = None, interrupted: bool = False) -> Path:
         """What has been traced, up to the last of some times, as a Path; ``earlier`` is what it continues."""
         assert self.flow is not None
-        record, flow, unit, problem = self.record, self.flow, self.unit, self.problem
+        record, flow, problem = self.record, self.flow, self.problem
         if record.trajectory.is_thinned:
             warnings.warn(
                 "The record of this path grew beyond 512 MB and was thinned: it is exact at path.t, and interpolated "
@@ -278,15 +278,9 @@ class Track(AbstractTrack):
             )
         result = Result.INTERRUPTED if interrupted else record.result or Result.COMPLETED
         times = self.reached(times, record.trajectory.end if interrupted else np.inf)
-        scale, known = problem.loss.deviance_factor * unit**2, len(earlier.t) if earlier else 0
-        values, read = self._losses(times[known:] * unit)
-        if np.isinf(self.t0) and not problem.penalty.free.any():
-            # The share of a deviance that is mere rounding would be anything.
-            values = np.full(len(times) - known, self.null)
         return Path(
             t=times,
-            deviance=np.append(earlier.deviance if earlier else [], scale * (values - problem.floor)),
-            null_deviance=scale * (self.null - problem.floor),
+            null_deviance=self._deviance_of(self.null),
             result=result,
             stats=Stats(
                 steps=record.trajectory.n_steps,
@@ -297,19 +291,23 @@ class Track(AbstractTrack):
             units=self.units,
             trajectory=record.trajectory,
             encoder=self.encoder,
+            _deviance=partial(self._deviance_at, record),
             _continue=partial(self._go_on, record),
-            _read=None if earlier else read,
         )
 
-    def _losses(self, times: Array) -> tuple[Array, tuple[Array, IntArray, Array] | None]:
-        """Loss at times of the flow, and the models it was computed from, if it was."""
+    def _deviance_at(self, record: Record, path: Path) -> Array:
+        """Deviance at the times of a path that was made of a record."""
         assert self.flow is not None
-        record = self.record
-        known = record.trajectory.losses(times) if not record.trajectory.is_thinned else None
-        if known is not None:
-            return known, None
-        read = record.trajectory.read(times)
-        return self.flow.values(record.state, *read), read
+        times, trajectory = path.t * self.unit, record.trajectory
+        if np.isinf(self.t0) and not self.problem.penalty.free.any():
+            # The share of a deviance that is mere rounding would be anything.
+            return np.full(len(times), self._deviance_of(self.null))
+        values = None if trajectory.is_thinned else trajectory.losses(times)
+        return self._deviance_of(self.flow.values(record.state, *path.models) if values is None else values)
+
+    def _deviance_of(self, loss: Any) -> Any:
+        """That of a loss of the flow."""
+        return self.problem.loss.deviance_factor * self.unit**2 * (loss - self.problem.floor)
 
     def _go_on(self, record: Record, path: Path, t_max: float) -> Path:
         """Trace a path on, from the record that was made into it."""

@@ -96,7 +96,7 @@ def test_extending_to_what_is_no_time(t_max: Any, path: bregpath.Path) -> None:
 def test_no_negative_zeros(path: bregpath.Path, graph: Any, capsys: pytest.CaptureFixture[str]) -> None:
     for one in (path, graph):
         rounded = getattr(one, "path", one)
-        rounded = dataclasses.replace(rounded, deviance=np.full(len(one.t), one.null_deviance * (1 + 1e-9)))
+        rounded = dataclasses.replace(rounded, _deviance=np.full(len(one.t), one.null_deviance * (1 + 1e-9)))
         rounded = rounded if one is path else dataclasses.replace(graph, path=rounded)
         assert (rounded.deviance_ratio < 0).all()
         assert "-0.00" not in repr(rounded) and " 0.00 " in repr(rounded)

@@ -69,7 +69,8 @@ class FoldTrack:
 
     def end(self, until: Array) -> Any:
         """The path up to there; neither it nor the fold keeps data of its own."""
-        path = self.study.report(replace(self.track.path(until), _continue=None), self.track)
+        path = self.track.path(until)
+        path = self.study.report(replace(path, _deviance=path.deviance, _continue=None), self.track)
         self.track.release()
         return path
 
