@@ -247,6 +247,7 @@ class Exponential {
     // Whether coordinates are beyond their bounds, and which.
     bool is_beyond(const double* z, double tie) {
         crossing_.clear();
+        if (!(kernels->farthest(all_, z, lowest_.data(), highest_.data()) > 0)) return false;
         for (Size j = 0; j < all_; ++j)
             if (std::max(z[j] - highest_[j], lowest_[j] - z[j]) > tie * std::abs(z[j])) crossing_.push_back(j);
         return !crossing_.empty();
@@ -267,10 +268,7 @@ class Exponential {
         multiply(kernels, basis_columns_, size, 3, in_basis_.data(), on_movers_.data());
         follow_all();
         const double u = mean_along(on_movers_.data()), past = mean_along(on_movers_.data() + size);
-        for (Size j = 0; j < m_; ++j) {
-            to.slope[j] = slope_[j] - (both_[j] + u * mean_[j]);
-            to.z[j] = z_[j] + tau * slope_[j] - (both_[m_ + j] + past * mean_[j]);
-        }
+        kernels->coast(m_, tau, z_.data(), slope_.data(), &both_[m_], both_.data(), mean_, past, u, to.z, to.slope);
         to.slope[m_] = slope_[m_], to.z[m_] = z_[m_] + tau * slope_[m_];
         std::copy(integral_.begin(), integral_.end(), to.integral);
         *to.value = value_;

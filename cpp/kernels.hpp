@@ -159,6 +159,10 @@ struct Kernels {
     // before and its length; then what is left of the product with direction k, its `corner`, and the length as the result.
     double (*next_direction)(Size size, const double* matrix, Size stride, double* basis, Size k, double before, double* left,
                              double* corner);
+    // Coordinates at rest after a time; by how much the farthest is beyond its bounds.
+    void (*coast)(Size m, double time, const double* z, const double* slope, const double* past, const double* change,
+                  const double* mean, double past_of_mean, double change_of_mean, double* z_then, double* slope_then);
+    double (*farthest)(Size m, const double* z, const double* low, const double* high);
     // out = c0 a0 + c1 a1 + c2 a2 + c3 a3 + c4 a4: a stage of the Runge-Kutta-Chebyshev recursion.
     void (*combine)(Size size, const double* c, const double* const* a, double* out);
     // to += factor x.

@@ -90,4 +90,25 @@ double next_direction(Size size, const double* matrix, Size stride, double* basi
     return sqrt(dot(left, left, size));
 }
 
+// Where coordinates at rest are after a time, and how fast: less what others do to them directly, and by the mean.
+void coast(Size m, double time, const double* z, const double* slope, const double* past, const double* change,
+           const double* mean, double past_of_mean, double change_of_mean, double* z_then, double* slope_then) {
+#pragma omp simd
+    for (Size j = 0; j < m; ++j) {
+        slope_then[j] = slope[j] - (change[j] + change_of_mean * mean[j]);
+        z_then[j] = z[j] + time * slope[j] - (past[j] + past_of_mean * mean[j]);
+    }
+}
+
+// By how much the farthest coordinate is beyond its bounds.
+double farthest(Size m, const double* z, const double* low, const double* high) {
+    double most = z[0] - high[0];
+#pragma omp simd reduction(max : most)
+    for (Size j = 0; j < m; ++j) {
+        const double above = z[j] - high[j], below = low[j] - z[j], beyond = above > below ? above : below;
+        most = most > beyond ? most : beyond;
+    }
+    return most;
+}
+
 }  // namespace
