@@ -155,11 +155,12 @@ class Steps:
 
     def end(self) -> tuple[Knot, Any]:
         """The last knot."""
-        row = {name: getattr(self, name)[-1].copy() for name in _KNOT}  # a view would keep the whole block
-        return Knot(**row | {name: float(row[name]) for name in ("t", "value")}), self.memory(len(self))
+        row = {name: getattr(self, name)[-1].copy() for name in _ARRAYS}  # a view would keep the whole block
+        return Knot(t=float(self.t[-1]), value=float(self.value[-1]), **row), self.memory(len(self))
 
 
 _KNOT = tuple(f.name for f in fields(Knot))
+_ARRAYS = tuple(name for name in _KNOT if name not in ("t", "value"))
 
 
 def cubic(ends: Any, slopes: Any, h: Array | float, theta: Array | float) -> Array:

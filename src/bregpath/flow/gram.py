@@ -22,6 +22,7 @@ __all__ = [
     "GramBlock",
     "GramOnDemand",
     "SparseGram",
+    "as_dense",
     "central_moments",
     "products_with",
     "with_moments",
@@ -50,7 +51,7 @@ class GramBlock(AbstractBlock):
 
     def __init__(self, problem: Problem, block: AbstractBlock | None, gram: Array | None = None) -> None:
         self.problem = problem
-        self.rows = rows = None if block is None else _as_dense(block)
+        self.rows = rows = None if block is None else as_dense(block)
         self.shape = problem.store.shape if rows is None else rows.shape
         self._center_response()
         self._used = [self.shape[1]]
@@ -138,7 +139,7 @@ class GramBlock(AbstractBlock):
         return grown
 
     def _as_rows(self, block: AbstractBlock) -> Any:
-        return _as_dense(block)
+        return as_dense(block)
 
     def _moments_of(self, rows: Any, first: int) -> tuple[Array, Array, Array]:
         """Means of the columns from a first one on, their products with all columns, and with y."""
@@ -280,9 +281,12 @@ class CentralMoments(NamedTuple):
         return CentralMoments(self.matrix, self.mean / scale, self.target / scale)
 
 
-def central_moments(store: AbstractStore, w: Array, y: Array, shift: Array) -> CentralMoments:
-    """Weighted sums over the rows, about the means; ``shift`` is what is subtracted before they are known."""
-    columns = columns_of(store)
+def central_moments(store: AbstractStore, w: Array, y: Array, shift: Array, columns: Any = None) -> CentralMoments:
+    """Weighted sums over the rows, about the means; ``shift`` is what is subtracted before they are known.
+
+    ``columns`` are those of the store where they lie, if they are at hand.
+    """
+    columns = columns_of(store) if columns is None else columns
     is_known = columns is not None and not columns.are_sparse
     sums = columns.moments(w, y, shift) if is_known else _sum_products(store, w, y, shift)
     total = float(w.sum())
@@ -299,7 +303,7 @@ def _sum_products(store: AbstractStore, w: Array, y: Array, shift: Array) -> Arr
     is_uniform = w.min() == w.max()
     blocks = store.row_blocks()
     if blocks is None:  # few rows of a sparse store, of which less is stored than of the others
-        blocks = DenseStore(_as_dense(store.fetch(np.arange(p))).X).row_blocks()
+        blocks = DenseStore(as_dense(store.fetch(np.arange(p))).X).row_blocks()
     for part, rows in blocks:
         weights = w[part]
         rows = rows - shift if shift.any() else rows
@@ -315,7 +319,7 @@ def _sum_products(store: AbstractStore, w: Array, y: Array, shift: Array) -> Arr
 
 def products_with(store: AbstractStore, columns: IntArray, mean: Array, w: Array) -> Array:
     """Weighted products of some columns, without their means, with all columns."""
-    X = _as_dense(store.fetch(columns)).X - mean[columns]
+    X = as_dense(store.fetch(columns)).X - mean[columns]
     X -= w @ X / w.sum()  # what the rounding of large means leaves
     X *= w[:, None]
     # The weighted sum of the centred columns is zero, so the other factor need not be centred.
@@ -332,7 +336,8 @@ def with_moments(problem: Problem, block: AbstractBlock) -> AbstractBlock:
     return block
 
 
-def _as_dense(block: AbstractBlock) -> DenseBlock:
+def as_dense(block: AbstractBlock) -> DenseBlock:
+    """The columns of a block, one after the other."""
     return block if isinstance(block, DenseBlock) else DenseBlock(block.matvec(np.eye(block.shape[1])))
 
 

@@ -8,7 +8,15 @@ import numpy as np
 
 from bregpath._kernels import columns_of
 from bregpath._typing import Array, IntArray
-from bregpath.flow.gram import LARGE_MEAN, CentralMoments, GramBlock, GramOnDemand, central_moments, products_with
+from bregpath.flow.gram import (
+    LARGE_MEAN,
+    CentralMoments,
+    GramBlock,
+    GramOnDemand,
+    as_dense,
+    central_moments,
+    products_with,
+)
 from bregpath.problem import Problem
 from bregpath.stores import AbstractBlock, AbstractStore
 from bregpath.stores.base import beyond_squares
@@ -80,12 +88,12 @@ def moments_at_once(store: AbstractStore, w: Array, y: Array) -> CentralMoments 
     if columns is None or columns.are_sparse or p > min(n, MAX_AT_ONCE):
         return None
     # The median of some rows: near the mean unless rows are sorted, and exact for a column that is constant.
-    some = store.rows(np.linspace(0, n - 1, 5).astype(int)).fetch(np.arange(p)).matvec(np.eye(p))
-    shift = np.sort(some, axis=0)[2]
+    some = as_dense(store.rows(np.linspace(0, n - 1, 5).astype(int)).fetch(np.arange(p)))
+    shift = np.sort(some.X, axis=0)[2]
     if not np.isfinite(shift).all():
         return None
     with np.errstate(over="ignore", invalid="ignore"):  # data that are not finite are found by who reads them next
-        moments = central_moments(store, w, y, shift)
+        moments = central_moments(store, w, y, shift, columns)
         variance = np.diagonal(moments.matrix)
         is_precise = np.all((moments.mean - shift) ** 2 <= LARGE_MEAN * variance)
     return moments if is_precise and not len(beyond_squares(moments.mean, variance)) else None
