@@ -81,9 +81,9 @@ class Problem:
         """Shape of all coefficients."""
         return self.penalty.weights.shape  # type: ignore[return-value]
 
-    def predictor(self, block: AbstractBlock | None, alpha: Array, beta: Array, offset: bool = True) -> Array:
-        """``alpha + block @ beta (+ offset)``; None is a block without columns."""
-        eta = self.store.spread(alpha, np.zeros_like(self.offset) if block is None else block.matvec(beta))
+    def predictor(self, block: AbstractBlock, alpha: Array, beta: Array, offset: bool = True) -> Array:
+        """``alpha + block @ beta (+ offset)``."""
+        eta = self.store.spread(alpha, block.matvec(beta))
         return eta + self.offset if offset else eta
 
     def value(self, eta: Array) -> float:
@@ -126,8 +126,7 @@ class Beginning(NamedTuple):
 
     def predictor(self, problem: Problem) -> Array:
         columns = np.flatnonzero(self.beta.any(axis=1))
-        block = problem.store.fetch(columns) if len(columns) else None
-        return problem.predictor(block, self.alpha, self.beta[columns])
+        return problem.predictor(problem.store.fetch(columns), self.alpha, self.beta[columns])
 
 
 def first_entry(problem: Problem, slope: Array) -> float:
@@ -162,16 +161,16 @@ def null_model(problem: Problem, max_iter: int = 200) -> NullModel:
     free = np.flatnonzero(penalty.free)
     if len(free):  # a constant column inside a free group is held at zero
         free = free[np.any((penalty.lower[free] < 0) | (penalty.upper[free] > 0), axis=1)]
+    block = problem.store.fetch(free)
     full = np.zeros(problem.beta_shape)
     q = problem.n_alpha
     alpha, beta = np.zeros(q), full[free]
     has_intercepts = problem.fit_intercept and problem.store.has_intercepts
     if has_intercepts:
         alpha = np.asarray(problem.loss.null(problem.y, problem.w), dtype=float).copy()
-    if problem.loss.null_is_exact and has_intercepts and not problem.offset.any() and not len(free):
-        return NullModel(alpha, full, problem.predictor(None, alpha, beta))
-    block = problem.store.fetch(free)
     eta = problem.predictor(block, alpha, beta)
+    if problem.loss.null_is_exact and has_intercepts and not problem.offset.any() and not len(free):
+        return NullModel(alpha, full, eta)
     newton = _Newton(problem, block, problem.scan.size[free] if len(free) else np.zeros(0))
     value = problem.value(eta)
     size, change = np.inf, np.inf
