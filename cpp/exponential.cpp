@@ -40,6 +40,7 @@ class Exponential {
             low_[j] = lower[j] < 0 ? -weights[j] : -kInfinity, high_[j] = upper[j] > 0 ? weights[j] : kInfinity;
         high_[m_] = fit_intercept_ ? 0.0 : kInfinity, low_[m_] = -high_[m_];
         both_.resize(2 * m_);
+        require(set_.max_modes <= kMostDirections, "so many modes have no room");
         if (block.contains("make_rows")) make_rows_ = block["make_rows"], has_row_.assign(m_, false), wait_.resize(m_);
     }
 
@@ -145,7 +146,8 @@ class Exponential {
             lookout_(double(size) * double(size));
             if (k > 0) off_.push_back(left);
             diagonal_.push_back(0);
-            left = kernels->next_direction(size, hessian_.matrix(), hessian_.stride(), basis_.data(), k, left, rest_.data(), &diagonal_[k]);
+            left = kernels->next_direction(size, hessian_.matrix(), hessian_.stride(), basis_.data(), k, left, rest_.data(),
+                                           &diagonal_[k]);
             basis_columns_.push_back({&basis_[k * size]});
             enough = is_enough(left, speed, length);
         }

@@ -102,7 +102,7 @@ struct RowsByPattern {
     const std::uint8_t* absentees;  // (absent): patterns without rows
 };
 
-constexpr Size kMostDirections = 64;
+constexpr Size kMostDirections = 64;  // of a basis
 
 struct Kernels {
     const char* isa;               // "base", "v3" or "v4"

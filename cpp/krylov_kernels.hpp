@@ -7,7 +7,8 @@
 
 namespace {
 
-// A symmetric matrix, all of it stored in columns `stride` apart, times a vector. Only what is near and below the diagonal is read, and every number used twice.
+// A symmetric matrix, all of it stored in columns `stride` apart, times a vector. Only what is near and below the diagonal is
+// read, and every number used twice.
 void symmetric_product(Size size, const double* matrix, Size stride, const double* v, double* out) {
     for (Size i = 0; i < size; ++i) out[i] = 0;
     for (Size j = 0; j < size; j += 8) {
