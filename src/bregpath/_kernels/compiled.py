@@ -67,7 +67,8 @@ def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps:
     if key not in system.cache:
         last = () if keep_rows else LAST
         rows = {name: 1 if name in last else max_steps + 1 for name in starts}
-        system.cache[key] = Layout({name: (rows[name], *start.shape) for name, start in starts.items()})
+        shapes = {name: (rows[name], *start.shape) for name, start in starts.items()}
+        system.cache[key] = Layout(shapes, is_one_piece=not keep_rows)
     arrays = system.cache[key].arrays()
     for name, start in starts.items():
         arrays[name][0] = start
@@ -97,16 +98,23 @@ def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps:
 
 
 class Layout:
-    """Arrays in one piece of memory, which the next path gets again: several would be new pages each time."""
+    """Arrays of one block of steps.
 
-    def __init__(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    Those of many steps lie in one piece of memory, which the next path gets again: several would be new pages each time.
+    Those of few do not: large pieces that come and go would leave holes between what is kept.
+    """
+
+    def __init__(self, shapes: Mapping[str, tuple[int, ...]], is_one_piece: bool) -> None:
         sizes = [math.prod(shape) for shape in shapes.values()]
         ends = list(accumulate(sizes))
         begins = [end - size for size, end in zip(sizes, ends, strict=True)]
-        self.size, self.parts = ends[-1], list(zip(shapes, begins, ends, shapes.values(), strict=True))
+        self.size = ends[-1] if is_one_piece else None
+        self.parts = list(zip(shapes, begins, ends, shapes.values(), strict=True))
 
     def arrays(self) -> dict[str, Array]:
         """New ones."""
+        if self.size is None:
+            return {name: np.empty(shape) for name, _, _, shape in self.parts}
         whole = np.empty(self.size)
         return {name: whole[begin:end].reshape(shape) for name, begin, end, shape in self.parts}
 

@@ -29,10 +29,11 @@ CONSTANTS = {
 def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps: int, keep_rows: bool) -> Steps:
     """See `exponential.advance`."""
     rows, size, kappa = max_steps + exponential.MAX_INNER + 1, len(knot.z) + 1, system.problem.kappa
-    key = f"layout of {max_steps} knots"
+    key = f"layout of {max_steps} knots, {keep_rows}"
     if key not in system.cache:
         integrals = 0 if rows_behind(system) is None else size
-        system.cache[key] = Layout(dict(zip(LARGE, [(rows, size), (rows, size), (rows, integrals)], strict=True)))
+        shapes = dict(zip(LARGE, [(rows, size), (rows, size), (rows, integrals)], strict=True))
+        system.cache[key] = Layout(shapes, is_one_piece=not keep_rows)
     arrays = system.cache[key].arrays()
     t, h, value = np.empty((3, rows))
     cuts, modes = np.zeros((2, rows + 1), dtype=np.int64)

@@ -155,7 +155,7 @@ class Steps:
 
     def end(self) -> tuple[Knot, Any]:
         """The last knot."""
-        row = {name: getattr(self, name)[-1].copy() for name in _ARRAYS}  # a view would keep the whole block
+        row = {name: getattr(self, name)[-1] for name in _ARRAYS}
         return Knot(t=float(self.t[-1]), value=float(self.value[-1]), **row), self.memory(len(self))
 
 
