@@ -100,8 +100,8 @@ def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps:
 class Layout:
     """Arrays of one block of steps.
 
-    Those of many steps lie in one piece of memory, which the next path gets again: several would be new pages each time.
-    Those of few do not: large pieces that come and go would leave holes between what is kept.
+    Those of many steps lie in one piece of memory, which the next path gets again: several would be new pages each
+    time. Those of few do not: large pieces that come and go would leave holes between what is kept.
     """
 
     def __init__(self, shapes: Mapping[str, tuple[int, ...]], is_one_piece: bool) -> None:
