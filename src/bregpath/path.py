@@ -315,8 +315,8 @@ class Path:
         write_path(self, file)
 
     def __getstate__(self) -> dict[str, Any]:
-        state = {**vars(self), "_deviance": self.deviance, "_continue": None}
-        return {name: value for name, value in state.items() if name != "models"}
+        kept = {name: value for name, value in vars(self).items() if name != "models"}
+        return kept | {"_deviance": self.deviance, "_continue": None}
 
     # --- shape and names -------------------------------------------------------------------------------------
 

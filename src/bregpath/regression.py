@@ -101,13 +101,14 @@ class Regression(PenalisedStudy):
                 f"`kappa` must be a number, found {kappa!r}; cross_validate() and the estimators choose among several."
             )
         options, kappa = options.with_kappa(kappa)
+        # Copies: a path goes on, and finds its deviance, when its user may long have changed these arrays.
         return cls(
             store=store,
-            y=coded,
+            y=np.array(coded),
             response=y,
             w=counts,
             weighted=sample_weight is not None,
-            offset=_validation.check_offset(offset, n, loss.n_outputs),
+            offset=np.array(_validation.check_offset(offset, n, loss.n_outputs)),
             loss=loss,
             penalty=build_penalty(
                 penalty, p, loss.n_outputs, groups=groups, penalty_factor=penalty_factor, lower=lower, upper=upper
