@@ -35,10 +35,14 @@ class Exponential {
         fit_intercept_ = Named("the settings", settings).get<bool>("fit_intercept");
         const double *weights = limits.numbers("weights", {m_, 1}), *lower = limits.numbers("lower", {m_, 1}),
                      *upper = limits.numbers("upper", {m_, 1});
-        for (auto* v : {&low_, &high_, &lowest_, &highest_, &z_, &slope_, &beta_}) v->resize(all_);
+        for (auto* v : {&low_, &high_, &low_tie_, &high_tie_, &lowest_, &highest_, &z_, &slope_, &beta_}) v->resize(all_);
         for (Size j = 0; j < m_; ++j)
             low_[j] = lower[j] < 0 ? -weights[j] : -kInfinity, high_[j] = upper[j] > 0 ? weights[j] : kInfinity;
         high_[m_] = fit_intercept_ ? 0.0 : kInfinity, low_[m_] = -high_[m_];
+        // Nothing is on an edge that there is not.
+        const auto tie_at = [&](double edge) { return std::isfinite(edge) ? set_.tie * std::abs(edge) : -1.0; };
+        std::transform(low_.begin(), low_.end(), low_tie_.begin(), tie_at);
+        std::transform(high_.begin(), high_.end(), high_tie_.begin(), tie_at);
         both_.resize(2 * m_);
         require(set_.max_modes <= kMostDirections, "so many modes have no room");
         if (block.contains("make_rows")) make_rows_ = block["make_rows"], has_row_.assign(m_, false), wait_.resize(m_);
@@ -92,6 +96,8 @@ class Exponential {
 
     Size k() const { return Size(rates_.size()); }
 
+    static Size lines(Size k) { return (k + 7) & ~Size(7); }  // from one mode to the next
+
     // --- the start of a step
 
     // Coordinates that are about on a threshold are put there; which move, and between which values each can go.
@@ -102,8 +108,8 @@ class Exponential {
         movers_.clear(), rows_.clear();
         double largest = 0;
         for (Size j = 0; j < all_; ++j) {
-            for (const double edge : {low_[j], high_[j]})
-                if (std::isfinite(edge) && std::abs(z_[j] - edge) <= set_.tie * std::abs(edge)) z_[j] = edge;
+            if (std::abs(z_[j] - low_[j]) <= low_tie_[j]) z_[j] = low_[j];
+            if (std::abs(z_[j] - high_[j]) <= high_tie_[j]) z_[j] = high_[j];
             const bool above = z_[j] > high_[j] || (z_[j] == high_[j] && slope_[j] > 0);
             const bool below = z_[j] < low_[j] || (z_[j] == low_[j] && slope_[j] < 0);
             const bool is_free = low_[j] == high_[j];
@@ -134,8 +140,8 @@ class Exponential {
     // Lanczos' method: modes with which coefficients err by little up to some length, which is returned.
     double decompose(double length) {
         const Size size = hessian_.size();
-        basis_.resize(set_.max_modes * size), on_movers_.resize(3 * size), rest_.assign(size, 0.0);
-        diagonal_.clear(), off_.clear(), rates_.clear(), basis_columns_.clear();
+        basis_.resize(set_.max_modes * size), on_movers_.resize(set_.max_modes * size), rest_.assign(size, 0.0);
+        diagonal_.clear(), off_.clear(), rates_.clear();
         for (size_t i = 0; i < movers_.size(); ++i) rest_[i] = slope_[movers_[i]];
         const double speed = std::sqrt(dot(rest_.data(), rest_.data(), size));
         if (speed == 0) return length;
@@ -148,7 +154,6 @@ class Exponential {
             diagonal_.push_back(0);
             left = kernels->next_direction(size, hessian_.matrix(), hessian_.stride(), basis_.data(), k, left, rest_.data(),
                                            &diagonal_[k]);
-            basis_columns_.push_back({&basis_[k * size]});
             enough = is_enough(left, speed, length);
         }
         mix_modes(speed);
@@ -163,15 +168,15 @@ class Exponential {
     // bound was too low when they were tells the same of those that come next: it hardly ever gets better, and if it did, there
     // would be one mode more.
     bool is_enough(double left, double speed, double& length) {
-        const Size k = Size(diagonal_.size());
+        const Size k = Size(diagonal_.size()), stride = lines(k);
         const double allowed = set_.mode_share * allowed_, scale = set_.kappa * set_.kappa * left * speed;
         const double most = std::accumulate(diagonal_.begin(), diagonal_.end(), 0.0);  // no curvature is larger than their sum
         const bool is_last = k == Size(movers_.size()) || k == set_.max_modes || left <= set_.breakdown * most;
-        looseness_ = std::max(looseness_, std::exp2((double(k) - kTight) / kDoubles));
+        if (double(k) > kTight) looseness_ = std::max(looseness_, std::exp2((double(k) - kTight) / kDoubles));
         const double bound = is_last ? 0.0 : scale * LeastCorner(diagonal_, off_, set_.kappa, length).value(allowed / (looseness_ * scale));
         if (looseness_ * bound > allowed) return false;
         rates_ = diagonal_, spare_ = off_;
-        spare_.resize(k), mix_.resize(k * k);
+        spare_.resize(k), mix_.resize(k * stride);
         kernels->diagonalise(k, rates_.data(), spare_.data(), mix_.data());
         const double largest = *std::max_element(rates_.begin(), rates_.end());
         for (double& rate : rates_) rate = set_.kappa * std::max(rate, 0.0);
@@ -180,8 +185,9 @@ class Exponential {
             return true;
         }
         const auto error = [&] {
+            const double* past = decay(length).past;
             double corner = 0;
-            for (Size i = 0; i < k; ++i) corner += mix_[i * k] * mix_[i * k + k - 1] * Decay(rates_[i], length).past;
+            for (Size i = 0; i < k; ++i) corner += mix_[i * stride] * mix_[i * stride + k - 1] * past[i];
             return std::abs(scale * corner);
         };
         while (k == set_.max_modes && error() > allowed) length *= 0.5;
@@ -190,32 +196,46 @@ class Exponential {
         return left_out <= allowed;
     }
 
-    // From eigenvectors to mix_[i * k + c]: the share of the basis vector c in mode i.
+    // From eigenvectors to mix_[i * lines(k) + c]: the share of the basis vector c in mode i.
     void mix_modes(double speed) {
+        const Size stride = lines(k());
         for (Size i = 0; i < k(); ++i) {
-            const double first = speed * mix_[i * k()];
-            for (Size c = 0; c < k(); ++c) mix_[i * k() + c] *= first;
+            const double first = speed * mix_[i * stride];
+            for (Size c = 0; c < stride; ++c) mix_[i * stride + c] *= first;
         }
+    }
+
+    // The integral of what is left of each mode after a time, that of the integral, and what is left: they lie in this order.
+    struct Decay {
+        double *change, *past, *left;
+    };
+    Decay decay(double tau) {
+        const Decay to{decays_.data(), &decays_[kMostDirections], &decays_[2 * kMostDirections]};
+        kernels->decay(k(), rates_.data(), tau, to.left, to.change, to.past);
+        return to;
     }
 
     // Times between which a cubic errs by little.
     void set_knots(double length) {
         const double allowed = set_.knot_share * allowed_;
-        std::vector<double>& bend = spare_;
-        bend.assign(k(), 0.0);
-        const Size size = hessian_.size();
-        for (Size i = 0; i < k(); i += 3) {
-            const Size together = std::min<Size>(3, k() - i);
-            multiply(kernels, basis_columns_, size, together, &mix_[i * k()], on_movers_.data());
-            for (Size l = 0; l < together; ++l) {
-                const double speed = set_.kappa * largest_of(&on_movers_[l * size], size, 0.0), rate = rates_[i + l];
-                if (speed > set_.negligible * allowed * rate) bend[i + l] = speed * rate * rate * rate / 384;
-            }
+        const Size size = hessian_.size(), stride = lines(k());
+        // A mode moves no coefficient faster than all of them together: most need not be looked at more closely.
+        const auto matters = [&](double speed, double rate) { return set_.kappa * speed > set_.negligible * allowed * rate; };
+        chosen_.clear(), sums_.clear(), bends_.clear(), bent_.clear();
+        for (Size i = 0; i < k(); ++i) {
+            const double* mode = &mix_[i * stride];
+            if (!matters((1 + 1e-9) * std::sqrt(dot(mode, mode, k())), rates_[i])) continue;
+            chosen_.push_back(i), sums_.insert(sums_.end(), mode, mode + stride);
+        }
+        kernels->combine_rows(basis_.data(), size, k(), sums_.data(), stride, Size(chosen_.size()), on_movers_.data());
+        for (size_t l = 0; l < chosen_.size(); ++l) {
+            const double speed = largest_of(&on_movers_[l * size], Size(movers_.size()), 0.0), rate = rates_[chosen_[l]];
+            if (matters(speed, rate)) bends_.push_back(set_.kappa * speed * rate * rate * rate / 384), bent_.push_back(rate);
         }
         knots_.clear();
         for (double tau = 0; tau < length && Size(knots_.size()) < set_.max_inner; knots_.push_back(tau)) {
             double curvature = 0;
-            for (Size i = 0; i < k(); ++i) curvature += bend[i] * std::exp(-rates_[i] * tau);
+            for (size_t i = 0; i < bends_.size(); ++i) curvature += bends_[i] * std::exp(-bent_[i] * tau);
             tau = curvature > 0 ? std::min(tau + rounded(std::pow(allowed / curvature, 0.25)), length) : length;
         }
     }
@@ -257,17 +277,11 @@ class Exponential {
 
     // All coordinates, slopes and integrals, and the loss, at a time after the start of the step.
     void place(double tau, const ExponentialKnots& to) {
-        const Size size = hessian_.size();
-        in_basis_.assign(3 * k(), 0.0);  // the change of coefficients, its integral, and their slopes
-        for (Size i = 0; i < k(); ++i) {
-            const Decay decay(rates_[i], tau);
-            for (Size c = 0; c < k(); ++c) {
-                in_basis_[c] += set_.kappa * decay.change * mix_[i * k() + c];
-                in_basis_[k() + c] += set_.kappa * decay.past * mix_[i * k() + c];
-                in_basis_[2 * k() + c] += decay.left * mix_[i * k() + c];
-            }
-        }
-        multiply(kernels, basis_columns_, size, 3, in_basis_.data(), on_movers_.data());
+        const Size size = hessian_.size(), stride = lines(k());
+        const Decay share = decay(tau);  // of the change of coefficients, of its integral, and of their slopes
+        for (Size i = 0; i < k(); ++i) share.change[i] *= set_.kappa, share.past[i] *= set_.kappa;
+        kernels->combine_rows(mix_.data(), stride, k(), share.change, kMostDirections, 3, in_basis_.data());
+        kernels->combine_rows(basis_.data(), size, k(), in_basis_.data(), stride, 3, on_movers_.data());
         follow_all();
         const double u = mean_along(on_movers_.data()), past = mean_along(on_movers_.data() + size);
         kernels->coast(m_, tau, z_.data(), slope_.data(), &both_[m_], both_.data(), mean_, past, u, to.z, to.slope);
@@ -300,8 +314,8 @@ class Exponential {
 
     // The sums of exponentials of the crossing coordinates alone: of changes where they move, of integrals where not.
     void follow_crossing() {
-        const Size a = Size(movers_.size());
-        sums_.assign(crossing_.size() * k(), 0.0);
+        const Size a = Size(movers_.size()), stride = lines(k());
+        sums_.resize(crossing_.size() * k()), in_modes_.resize(k());
         for (size_t q = 0; q < crossing_.size(); ++q) {
             const Size j = crossing_[q];
             const auto found = std::lower_bound(movers_.begin(), movers_.end(), j);
@@ -312,24 +326,20 @@ class Exponential {
             }
             for (Size c = 0; c < k(); ++c) {
                 const double* v = &basis_[c * hessian_.size()];
-                const double share = moves ? v[found - movers_.begin()] : dot(spare_.data(), v, a);
-                for (Size i = 0; i < k(); ++i) sums_[q * k() + i] += share * mix_[i * k() + c];
+                in_modes_[c] = moves ? v[found - movers_.begin()] : dot(spare_.data(), v, a);
             }
+            for (Size i = 0; i < k(); ++i) sums_[q * k() + i] = dot(in_modes_.data(), &mix_[i * stride], k());
         }
     }
 
     double beyond(double tau) {
-        decays_.resize(2 * k());
-        for (Size i = 0; i < k(); ++i) {
-            const Decay decay(rates_[i], tau);
-            decays_[i] = decay.change, decays_[k() + i] = set_.kappa * decay.past;
-        }
+        const Decay share = decay(tau);
         double largest = -kInfinity;
         for (size_t q = 0; q < crossing_.size(); ++q) {
             const Size j = crossing_[q];
             const bool moves = std::binary_search(movers_.begin(), movers_.end(), j);
-            const double sum = dot(&sums_[q * k()], decays_.data() + (moves ? 0 : k()), k());
-            const double z = moves ? z_[j] + sum : z_[j] + tau * slope_[j] - sum;
+            const double sum = dot(&sums_[q * k()], moves ? share.change : share.past, k());
+            const double z = moves ? z_[j] + sum : z_[j] + tau * slope_[j] - set_.kappa * sum;
             largest = std::max(largest, std::max(z - highest_[j], lowest_[j] - z));
         }
         return largest;
@@ -344,7 +354,8 @@ class Exponential {
     Size m_ = 0, all_ = 0, stride_ = 0;
     const double *matrix_ = nullptr, *mean_ = nullptr;
     bool fit_intercept_ = true, is_event_ = false;
-    std::vector<double> low_, high_;  // between which values a coordinate has no coefficient
+    std::vector<double> low_, high_;          // between which values a coordinate has no coefficient
+    std::vector<double> low_tie_, high_tie_;  // closer to them it is on them
     // At the start of a step.
     double allowed_ = 0, value_ = 0;
     double looseness_ = 1;  // by which the error of modes is larger than its bound, at least
@@ -356,9 +367,10 @@ class Exponential {
     // Its modes.
     Aligned basis_, rest_, on_movers_;
     std::vector<double> diagonal_, off_, rates_, mix_;
-    std::vector<Column> basis_columns_;
-    std::vector<double> knots_, sums_;
-    std::vector<double> spare_, in_basis_, decays_, both_;
+    std::vector<Size> chosen_;
+    std::vector<double> bends_, bent_, knots_;
+    std::vector<double> sums_, spare_, in_modes_, both_;
+    std::vector<double> in_basis_ = std::vector<double>(3 * kMostDirections), decays_ = in_basis_;
 };
 
 }  // namespace

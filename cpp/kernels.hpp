@@ -102,7 +102,7 @@ struct RowsByPattern {
     const std::uint8_t* absentees;  // (absent): patterns without rows
 };
 
-constexpr Size kMostDirections = 64;  // of a basis
+constexpr Size kMostDirections = 32;  // of a basis
 
 struct Kernels {
     const char* isa;               // "base", "v3" or "v4"
@@ -159,6 +159,10 @@ struct Kernels {
     // before and its length; then what is left of the product with direction k, its `corner`, and the length as the result.
     double (*next_direction)(Size size, const double* matrix, Size stride, double* basis, Size k, double before, double* left,
                              double* corner);
+    // Sums of k rows, a multiple of eight numbers each, one for each of `sums` sets of shares, which are `apart` from each other.
+    void (*combine_rows)(const double* rows, Size size, Size k, const double* shares, Size apart, Size sums, double* out);
+    // What is left of exp(-rate tau) of k rates, its integral, and that of the integral.
+    void (*decay)(Size k, const double* rates, double tau, double* left, double* change, double* past);
     // Coordinates at rest after a time; by how much the farthest is beyond its bounds.
     void (*coast)(Size m, double time, const double* z, const double* slope, const double* past, const double* change,
                   const double* mean, double past_of_mean, double change_of_mean, double* z_then, double* slope_then);
@@ -167,7 +171,8 @@ struct Kernels {
     void (*combine)(Size size, const double* c, const double* const* a, double* out);
     // to += factor x.
     void (*add)(Size size, double factor, const double* x, double* to);
-    // Of a symmetric tridiagonal matrix: `diagonal` becomes its eigenvalues, `axes` its eigenvectors, one after the other.
+    // Of a symmetric tridiagonal matrix of k <= kMostDirections: `diagonal` becomes its eigenvalues, `axes` its eigenvectors, one
+    // after the other, padded with zeros to a multiple of eight.
     void (*diagonalise)(Size k, double* diagonal, double* off, double* axes);
     // Products of dense columns, a multiple of four, with each other, added to one half of `out` (k, k) at least: each is less
     // its center, over its scale, and times the roots of weights. A run of so many rows of all of them has room in `run`.

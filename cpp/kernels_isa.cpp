@@ -341,6 +341,8 @@ extern "C" const bregpath::Kernels* BREGPATH_NAME(bregpath_kernels)() {
         .weigh = weigh,
         .symmetric_product = symmetric_product,
         .next_direction = next_direction,
+        .combine_rows = combine_rows,
+        .decay = decay,
         .coast = coast,
         .farthest = farthest,
         .combine = combine,

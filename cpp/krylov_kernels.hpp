@@ -91,6 +91,43 @@ double next_direction(Size size, const double* matrix, Size stride, double* basi
     return sqrt(dot(left, left, size));
 }
 
+// Several sums of rows, a line of eight numbers of all rows after the other.
+void combine_rows(const double* rows, Size size, Size k, const double* shares, Size apart, Size sums, double* out) {
+    for (Size i = 0; i < size; i += 8) {
+        for (Size l = 0; l < sums; l += 3) {
+            Eight a{}, b{}, c{};
+            const double *of_a = shares + l * apart, *of_b = l + 1 < sums ? of_a + apart : of_a,
+                         *of_c = l + 2 < sums ? of_b + apart : of_a;
+            for (Size j = 0; j < k; ++j) {
+                const Eight& row = *reinterpret_cast<const Eight*>(rows + j * size + i);
+                a.add(of_a[j], row), b.add(of_b[j], row), c.add(of_c[j], row);
+            }
+            *reinterpret_cast<Eight*>(out + l * size + i) = a;
+            if (l + 1 < sums) *reinterpret_cast<Eight*>(out + (l + 1) * size + i) = b;
+            if (l + 2 < sums) *reinterpret_cast<Eight*>(out + (l + 2) * size + i) = c;
+        }
+    }
+}
+
+// What is left of exp(-x), x = rate tau, its integral, and that of the integral: for small x by the series of the last, of which
+// the others follow without a difference that cancels.
+void decay(Size k, const double* rates, double tau, double* left, double* change, double* past) {
+    constexpr double small = 0.5;
+#pragma omp simd
+    for (Size i = 0; i < k; ++i) {
+        const double x = rates[i] * tau, y = x < small ? x : 0.0, far = x < small ? 1.0 : x;
+        const double series = polynomial(-y, 1.1470745597729725e-11, 1.6059043836821613e-10, 2.08767569878681e-9,
+                                         2.505210838544172e-8, 2.755731922398589e-7, 2.7557319223985893e-6,
+                                         2.48015873015873e-5, 1.984126984126984e-4, 1.388888888888889e-3,
+                                         8.333333333333333e-3, 4.1666666666666664e-2, 0.16666666666666666, 0.5);
+        const double rest = fast_exp(-x), fall = 1 - rest, share = 1 / far;
+        const double once = x < small ? 1 - x * series : fall * share;
+        left[i] = x < small ? 1 - x * once : rest;
+        change[i] = tau * once;
+        past[i] = tau * tau * (x < small ? series : (x - fall) * (share * share));
+    }
+}
+
 // Where coordinates at rest are after a time, and how fast: less what others do to them directly, and by the mean.
 void coast(Size m, double time, const double* z, const double* slope, const double* past, const double* change,
            const double* mean, double past_of_mean, double change_of_mean, double* z_then, double* slope_then) {

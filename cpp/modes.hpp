@@ -10,32 +10,10 @@
 
 namespace bregpath {
 
-// What is left of exp(-rate tau), its integral, and that of the integral.
-struct Decay {
-    double left, change, past;
-
-    Decay(double rate, double tau) {
-        const double x = rate * tau, fall = x < kSeries ? -std::expm1(-x) : 1 - std::exp(-x);
-        left = x < kSeries ? 1 - fall : std::exp(-x);
-        change = x > 0 ? fall / x : 1.0;
-        past = x < kSeries ? series(x) : (x - fall) / (x * x);
-        change *= tau, past *= tau * tau;
-    }
-
-   private:
-    static constexpr double kSeries = 0.5;
-    static constexpr int kTerms = 14;
-
-    static double series(double x) {
-        double sum = 1;
-        for (int k = kTerms; k > 2; --k) sum = 1 - sum * x / k;
-        return 0.5 * sum;
-    }
-};
-
-// A bound from below of the corner of what Decay::past, at kappa times its eigenvalues, makes of a tridiagonal matrix. The corner is the product of `off` times a divided difference, which is the mean of a derivative over all
-// means of eigenvalues with weights that are equally likely. Of such means the first three moments are known, and the sum over two
-// points that has the same moments is no larger, since the derivatives of even order of what decays are positive.
+// A bound from below of the corner of what Kernels::decay calls `past`, at kappa times its eigenvalues, makes of a
+// tridiagonal matrix. The corner is the product of `off` times a divided difference, which is the mean of a derivative over
+// all means of eigenvalues with weights that are equally likely. Of such means the first three moments are known, and the sum
+// over two points that has the same moments is no larger, since the derivatives of even order of what decays are positive.
 class LeastCorner {
    public:
     LeastCorner(const std::vector<double>& diagonal, const std::vector<double>& off, double kappa, double tau)

@@ -22,8 +22,10 @@ class MoverHessian {
 
     // Take these coordinates, in ascending order; rows of the Gram matrix of those that are new are there.
     void follow(const std::vector<Size>& movers) {
-        for (Size i = Size(items_.size()); i-- > 0;)
-            if (!std::binary_search(movers.begin(), movers.end(), items_[i])) erase(i);
+        for (Size i = Size(items_.size()), next = Size(movers.size()); i-- > 0;) {
+            while (next > 0 && movers[next - 1] > items_[i]) --next;
+            if (next == 0 || movers[next - 1] != items_[i]) erase(i);
+        }
         make_room(Size(movers.size()));
         for (Size i = 0; i < Size(movers.size()); ++i)
             if (i == Size(items_.size()) || items_[i] != movers[i]) insert(i, movers[i]);
