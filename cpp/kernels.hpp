@@ -125,6 +125,8 @@ struct Kernels {
                           double* g, double* g0, double* lanes);
     // out[l * k + c] = x_c' u_l for q vectors of n numbers.
     void (*dots)(const Columns&, const double* const* u, Size q, double* out);
+    // The same of dense columns with a multiple of eight vectors; a run of so many rows of them has room in `run`.
+    void (*many_dots)(const Columns&, const double* const* u, Size q, double* run, Size rows, double* out);
     // Sums over the rows, one an output.
     void (*totals)(Size n, Size q, const double* r, double* out);
     // With d = R - end, weighted inner products: d'd, d'r, r'r, d'last and r'last.

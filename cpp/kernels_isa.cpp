@@ -84,6 +84,22 @@ void add_dense_columns2(const Column* x, Size k, Size i0, Size m, const double* 
     add_dense_columns(x + c, k - c, i0, m, b + c, v);
 }
 
+// The same for many sets of coefficients, on some lines of eight rows, whose sums stay in registers.
+template <int lines>
+void add_outputs(const Columns& x, Size q, Size i, const double* beta, double* eta) {
+    for (Size first = 0; first < q; first += kStripColumns) {
+        const Size count = q - first < kStripColumns ? q - first : kStripColumns;
+        const double* b[kStripColumns];  // what is missing is the last one again, whose sums are left out
+        for (Size l = 0; l < kStripColumns; ++l) b[l] = beta + (first + (l < count ? l : count - 1)) * x.k;
+        Eight sums[kStripColumns][lines] = {};
+        for (Size c = 0; c < x.k; ++c)
+            for (int l = 0; l < kStripColumns; ++l)
+                for (int e = 0; e < lines; ++e) sums[l][e].add(b[l][c], reinterpret_cast<const Eight*>(x.at[c].values + i)[e]);
+        for (Size l = 0; l < count; ++l)
+            for (int e = 0; e < lines; ++e) reinterpret_cast<Eight*>(eta + (first + l) * x.n + i)[e] += sums[l][e];
+    }
+}
+
 void add_dense_dots(const Column* x, Size k, Size i0, Size m, const double* r, double* g) {
     Size c = 0;
     for (; c + 8 <= k; c += 8) {
@@ -203,6 +219,12 @@ void add_sparse_dots(const Columns& x, const double* r, double* g) {
 // --- products with columns of either kind, on rows i .. i + m; arrays begin at row 0 ---------------------------
 
 void add_columns(const Columns& x, Size q, Size i, Size m, const double* beta, double* eta) {
+    if (x.is_dense && kStripColumns > 2 && q > kStripColumns / 2) {  // few registers are better used by two outputs
+        const Size end = i + m;
+        for (; i + 8 * kStripLines <= end; i += 8 * kStripLines) add_outputs<kStripLines>(x, q, i, beta, eta);
+        for (; i + 8 <= end; i += 8) add_outputs<1>(x, q, i, beta, eta);
+        m = end - i;
+    }
     Size l = 0;
     for (; x.is_dense && l + 2 <= q; l += 2) {
         const double* b = beta + l * x.k;
@@ -325,6 +347,7 @@ extern "C" const bregpath::Kernels* BREGPATH_NAME(bregpath_kernels)() {
         .panel_gradient = panel_gradient,
         .panel_hessian = panel_hessian,
         .dots = dots,
+        .many_dots = many_dots,
         .totals = totals,
         .lengths = lengths,
         .predict_states = predict_states,

@@ -34,7 +34,41 @@ void add_tile(const Column* x, const double* const* u, Size i0, Size m, double* 
         for (Size c = 0; c < 4; ++c) out[l * stride + c] += sums[l][c];
 }
 
-// Columns whose sums with eight others stay in registers.
+// Vectors that are to meet the same columns lie in lines: eight of them, row by row. A number of a column then meets a line at a
+// time, so that no sum waits for another, and none has to be added up in the end. So many columns and lines have sums in registers:
+constexpr int kStripColumns = kWide == 8 ? 12 : kWide == 4 ? 6 : 2;
+constexpr int kStripLines = kWide == 8 ? 2 : 1;
+
+// Dots of a strip of columns with lines that are `apart` from each other, on a run of rows.
+template <int lines>
+void add_strip(const Column* columns, Size count, Size i0, Size m, const Eight* u, Size apart, double* out, Size stride) {
+    const double* x[kStripColumns];  // what is missing is the last one again, whose sums are left out
+    for (int c = 0; c < kStripColumns; ++c) x[c] = columns[c < count ? c : count - 1].values + i0;
+    Eight sums[kStripColumns][lines] = {};
+    for (Size i = 0; i < m; ++i)
+        for (int c = 0; c < kStripColumns; ++c)
+            for (int e = 0; e < lines; ++e) sums[c][e].add(x[c][i], u[e * apart + i]);
+    for (Size c = 0; c < count && c < kStripColumns; ++c)
+        for (Size l = 0; l < 8 * lines; ++l) out[l * stride + c] += reinterpret_cast<const double*>(sums[c])[l];
+}
+
+void many_dots(const Columns& x, const double* const* u, Size q, double* run, Size rows, double* out) {
+    for (Size l = 0; l < q * x.k; ++l) out[l] = 0;
+    const Eight* lines = reinterpret_cast<const Eight*>(run);
+    for (Size i0 = 0; i0 < x.n; i0 += rows) {
+        const Size m = x.n - i0 < rows ? x.n - i0 : rows;
+        for (Size l = 0; l < q; ++l)
+            for (Size i = 0; i < m; ++i) run[(l / 8 * rows + i) * 8 + l % 8] = u[l][i0 + i];
+        for (Size c = 0; c < x.k; c += kStripColumns) {
+            Size e = 0;
+            for (; e + kStripLines <= q / 8; e += kStripLines)
+                add_strip<kStripLines>(x.at + c, x.k - c, i0, m, lines + e * rows, rows, out + 8 * e * x.k + c, x.k);
+            for (; e < q / 8; ++e) add_strip<1>(x.at + c, x.k - c, i0, m, lines + e * rows, rows, out + 8 * e * x.k + c, x.k);
+        }
+    }
+}
+
+// Columns whose sums with some lines stay in registers.
 constexpr int kTall = kWide == 8 ? 8 : kWide == 4 ? 4 : 2;
 
 // A run of rows of eight columns, standardised and weighted, row by row.
@@ -46,23 +80,31 @@ void weigh_rows(const Column* x, Size i0, Size m, const double* root, double* to
         for (int c = 0; c < 8; ++c) to[8 * i + c] = (from[c][i] - center[c]) * (factor[c] * root[i0 + i]);
 }
 
-// Dots of some columns with eight, both on a run of rows that lie one after the other.
-void add_square(const double* u, const Eight* x, Size m, double* out, Size stride) {
-    Eight sums[kTall] = {};
+// Dots of some columns with lines that are `apart` from each other, all of which lie row by row, on a run of rows.
+template <int lines>
+void add_square(const double* u, const Eight* x, Size m, Size apart, double* out, Size stride) {
+    Eight sums[kTall][lines] = {};
     for (Size i = 0; i < m; ++i)
-        for (int l = 0; l < kTall; ++l) sums[l].add(u[8 * i + l], x[i]);
-    for (int l = 0; l < kTall; ++l) *reinterpret_cast<Eight*>(out + l * stride) += sums[l];
+        for (int l = 0; l < kTall; ++l)
+            for (int e = 0; e < lines; ++e) sums[l][e].add(u[8 * i + l], x[e * apart + i]);
+    for (int l = 0; l < kTall; ++l)
+        for (int e = 0; e < lines; ++e) reinterpret_cast<Eight*>(out + l * stride)[e] += sums[l][e];
+}
+
+template <int lines>
+void add_squares(const double* run, Size c, Size rows, Size m, double* out, Size stride) {
+    const Eight* x = reinterpret_cast<const Eight*>(run + c * rows);
+    for (Size l = 0; l < c + 8 * lines; l += kTall)
+        add_square<lines>(run + l / 8 * 8 * rows + l % 8, x, m, rows, out + l * stride + c, stride);
 }
 
 void gram(const Columns& x, const double* root, double* run, Size rows, double* out) {
     for (Size i = 0; i < x.n; i += rows) {
         const Size m = x.n - i < rows ? x.n - i : rows;
-        for (Size c = 0; c < x.k; c += 8) {
-            const double* eight = run + c * rows;
-            weigh_rows(x.at + c, i, m, root, run + c * rows);
-            for (Size l = 0; l < c + 8; l += kTall)
-                add_square(run + l / 8 * 8 * rows + l % 8, reinterpret_cast<const Eight*>(eight), m, out + l * x.k + c, x.k);
-        }
+        for (Size c = 0; c < x.k; c += 8) weigh_rows(x.at + c, i, m, root, run + c * rows);
+        Size c = 0;
+        for (; c + 8 * kStripLines <= x.k; c += 8 * kStripLines) add_squares<kStripLines>(run, c, rows, m, out, x.k);
+        for (; c < x.k; c += 8) add_squares<1>(run, c, rows, m, out, x.k);
     }
 }
 

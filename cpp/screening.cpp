@@ -52,13 +52,17 @@ class Store {
         std::vector<double> sums(b, 0.0), part;
         const bool shifts = dense_ && scale_;  // sparse columns are centred by the kernel
         if (shifts) kernels->totals(n_, b, vectors, sums.data());
+        const Size many = dense_ ? b & ~Size{7} : 0, rows = std::min(n_, kMaxRun);
+        std::vector<double> run(many * rows);
         std::vector<Column> at;
         for (Size first = 0; first < k; first += kTogether) {
             const Size count = std::min(kTogether, k - first);
             at.clear();
             for (Size c = first; c < first + count; ++c) at.push_back(column(some ? columns[c] : c));
             part.resize(b * count);
-            kernels->dots({n_, count, at.data(), dense_ != nullptr}, each.data(), b, part.data());
+            const Columns x{n_, count, at.data(), dense_ != nullptr};
+            if (many > 0) kernels->many_dots(x, each.data(), many, run.data(), rows, part.data());
+            if (many < b) kernels->dots(x, each.data() + many, b - many, part.data() + many * count);
             for (Size l = 0; l < b; ++l)
                 for (Size c = 0; c < count; ++c) {
                     const Size j = some ? columns[first + c] : first + c;

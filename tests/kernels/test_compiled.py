@@ -75,6 +75,15 @@ def test_equals_reference(loss, penalty, step, size):
     assert_same(*both(X, y, **options))
 
 
+@pytest.mark.parametrize("classes", [8, 13])
+def test_many_classes(classes, size):
+    """The predictors of so many outputs are computed together."""
+    rng = np.random.default_rng(classes)
+    X = rng.normal(size=(203, 21))
+    y = np.argmax(X @ rng.normal(size=(21, classes)) + rng.gumbel(size=(203, classes)), axis=1)
+    assert_same(*both(X, y, loss="multinomial", t_ratio=10.0, n_times=30))
+
+
 @pytest.mark.parametrize("loss", sorted(LOSSES))
 def test_sparse_weighted_with_offset_and_limits(loss, size):
     X, y = make_data(loss)

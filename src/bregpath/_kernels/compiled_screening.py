@@ -16,7 +16,6 @@ from bregpath.stores.base import beyond_squares
 
 __all__ = ["Columns", "lengths", "may_cross"]
 
-FEW_VECTORS = 3
 TILE = 8  # columns that are multiplied at a time
 
 
@@ -32,10 +31,8 @@ class Columns:
         self._core = _core.Store(store.shape[0], numbers)
 
     def products(self, vectors: Array, columns: IntArray | None = None) -> Array:
-        """See `AbstractStore.products`; BLAS is better at some dense columns with many vectors."""
+        """See `AbstractStore.products`."""
         b, n, q = vectors.shape
-        if not self.are_sparse and columns is not None and b * q > FEW_VECTORS:
-            return self._store.products(vectors, columns)
         by_outputs = np.ascontiguousarray(np.moveaxis(vectors, 2, 1), dtype=np.float64).reshape(b * q, n)
         columns = None if columns is None else np.ascontiguousarray(columns, dtype=np.int64)
         out = np.empty((b * q, self._n_columns if columns is None else len(columns)))

@@ -147,7 +147,9 @@ class GramBlock(AbstractBlock):
         mean = w @ X[:, first:]
         added = X[:, first:] - mean
         # The weighted sum of `added` is zero, so the other factor need not be centred.
-        return mean, X.T @ (added * w[:, None]), (w * self.y) @ added
+        store, weighted = DenseStore(X), (added * w[:, None]).T
+        products = (columns_of(store) or store).products(weighted[..., None])[..., 0]
+        return mean, products.T, (w * self.y) @ added
 
     @only_for_its_class
     def kernel(self) -> Kernel:
