@@ -51,6 +51,17 @@ def test_turn_with_scores_that_are_not_finite():
     assert clear_turn(curve[:2], se[:2], 1) == (None, 0)
 
 
+def test_turn_of_pairs_long_after_the_best_point():
+    """Folds that differ much and rise together: a turn of the differences, which may have to wait for twice the time."""
+    rise = np.array([3.0, 1.0, 1.2, 1.3, 1.4, 1.5, 1.6])
+    scores, weights, times = np.stack([rise, rise + 7.0]), np.ones(2), np.arange(3.0, 10.0)
+    assert clear_turn(*aggregate(scores, weights), 2, smooth=True) == (None, 0)
+    assert paired_turn(scores, weights, 2) == (3, 5)
+    assert paired_turn(scores, weights, 2, times=times) == (6, 2)
+    assert paired_turn(scores[:, :6], weights, 2, times=times[:6]) == (None, 1)
+    assert paired_turn(-scores, weights, 2, larger_is_better=True, times=times) == (6, 2)
+
+
 def test_a_curve_that_is_past_its_best():
     curve = np.array([9.0, 5.0, 6.0, 4.0, 3.0, 3.0, 2.0])
     assert [not_best(curve, start) for start in (0, 2, 3, 6)] == [2, 2, 5, None]

@@ -70,11 +70,12 @@ def cross_validate(
 
     All folds advance together and stop once the curve has clearly turned: when ``patience`` times in a row are
     worse than the best one before them by more than the standard errors of both, :math:`s(t) + s(t_{best})` (for the
-    deviance, whose curve is smooth, by more than the larger of the two). Up to there the result is that of the
-    whole window. Several kappas advance together. Of them a time is worse if it is so by more than 1.5 standard errors
-    of the difference within folds; where paths are read as means, it is the path itself that must have turned, and its
-    mean must fall no longer; a kappa ends as well when neither has had a better score since half of the time. A kappa
-    is given up when its best score is worse than that of another one by more than a standard error of the difference
+    deviance, whose curve is smooth, by more than the larger of the two; and at more than twice the best time by more
+    than 1.5 standard errors of the difference within folds). Up to there the result is that of the whole window.
+    Several kappas advance together. Of them a time is worse if it is so by more than 1.5 standard errors of the
+    difference within folds; where paths are read as means, it is the path itself that must have turned, and its mean
+    must fall no longer; a kappa ends as well when neither has had a better score since half of the time. A kappa is
+    given up when its best score is worse than that of another one by more than a standard error of the difference
     within folds, and by more than it may still gain if it goes on as lately; one that is larger than the other might be
     the sparse choice, and must be worse by more than a standard error of the score too.
 

@@ -60,12 +60,12 @@ def clear_turn(
 
 
 def paired_turn(
-    scores: Array, weights: Array, patience: int, *, larger_is_better: bool = False
+    scores: Array, weights: Array, patience: int, *, larger_is_better: bool = False, times: Array | None = None
 ) -> tuple[int | None, int]:
     r"""As `clear_turn`; a point is clearly worse when it is so by 1.5 standard errors of the difference within folds.
 
     Folds differ more from each other than a curve within a fold from time to time, so that far smaller rises are
-    told from noise.
+    told from noise. If ``times`` are given, those before twice the best one do not count.
 
     Examples
     --------
@@ -75,7 +75,10 @@ def paired_turn(
     (3, 3)
     """
     curve, place = _so_far(aggregate(scores, weights)[0], larger_is_better)
-    return _first_run(curve, place, PAIRED_MARGIN * paired_error(scores, scores[:, place], weights), patience)
+    margin = PAIRED_MARGIN * paired_error(scores, scores[:, place], weights)
+    if times is not None:
+        margin = np.where(times < PAST * times[place], np.inf, margin)
+    return _first_run(curve, place, margin, patience)
 
 
 def not_best(mean: Array, start: int, *, larger_is_better: bool = False) -> int | None:

@@ -177,7 +177,11 @@ class FoldCurves:
         scorer = self.folds[0].scorers[k]
         larger, curve = scorer.larger_is_better, aggregate(self.scores(k), self.weights)
         if not self.looks.of_several:
-            return clear_turn(*curve, patience, larger_is_better=larger, smooth=scorer.is_smooth)
+            signs = [clear_turn(*curve, patience, larger_is_better=larger, smooth=scorer.is_smooth)]
+            if scorer.is_smooth:  # long after its best point a smaller rise is enough
+                times = self.clock[: self.done]
+                signs.append(paired_turn(self.scores(k), self.weights, patience, larger_is_better=larger, times=times))
+            return min((turn for turn, _ in signs if turn is not None), default=None), max(run for _, run in signs)
         plain, sign = self.plain_scores(k), -1.0 if larger else 1.0
         turn, run = paired_turn(plain, self.weights, patience, larger_is_better=larger)
         # A mean lags behind the path, and turns so slowly that nobody could wait for it to be clearly worse. Where the
