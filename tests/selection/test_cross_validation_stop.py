@@ -52,7 +52,7 @@ def test_turn_with_scores_that_are_not_finite():
 
 
 def test_turn_of_pairs_long_after_the_best_point():
-    """Folds that differ much and rise together: a turn of the differences, which may have to wait for twice the time."""
+    """Folds that differ much rise together: a turn of the differences, which may have to wait for twice the time."""
     rise = np.array([3.0, 1.0, 1.2, 1.3, 1.4, 1.5, 1.6])
     scores, weights, times = np.stack([rise, rise + 7.0]), np.ones(2), np.arange(3.0, 10.0)
     assert clear_turn(*aggregate(scores, weights), 2, smooth=True) == (None, 0)
