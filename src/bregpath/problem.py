@@ -60,7 +60,7 @@ class Problem:
 
     def at_kappa(self, kappa: float) -> Problem:
         """The same problem with another kappa, and the same beginning."""
-        return self._but(kappa=kappa)
+        return self if kappa == self.kappa else self._but(kappa=kappa)
 
     def without_moments(self) -> Problem:
         """The same problem with no room for moments, and the same beginning."""

@@ -35,9 +35,8 @@ def rows_behind(system: System) -> Array | None:
 
 def coordinates(knot: Knot, kappa: float) -> tuple[Array, Array]:
     """Columns and intercept of a knot as one vector, and its slope."""
-    both = (knot.z, knot.alpha), (knot.slope, knot.alpha_slope)
-    z, slope = (np.concatenate([columns[:, 0], intercept / kappa]) for columns, intercept in both)
-    return z, slope
+    z = np.concatenate((knot.z[:, 0], knot.alpha / kappa))
+    return z, np.concatenate((knot.slope[:, 0], knot.alpha_slope / kappa))
 
 
 def block_of(

@@ -88,7 +88,7 @@ def moments_at_once(store: AbstractStore, w: Array, y: Array) -> CentralMoments 
     if columns is None or columns.are_sparse or p > min(n, MAX_AT_ONCE):
         return None
     # The median of some rows: near the mean unless rows are sorted, and exact for a column that is constant.
-    some = as_dense(store.rows(np.linspace(0, n - 1, 5).astype(int)).fetch(np.arange(p)))
+    some = as_dense(store.rows(np.arange(5) * (n - 1) // 4).fetch(np.arange(p)))
     shift = np.sort(some.X, axis=0)[2]
     if not np.isfinite(shift).all():
         return None
@@ -110,7 +110,7 @@ class Rest:
 
     def __init__(self, problem: Problem, whole: GramBlock, units: Array | float) -> None:
         of_all = whole.problem
-        self.problem, self.whole, self.units = problem, whole, np.broadcast_to(units, problem.store.shape[1:])
+        self.problem, self.whole, self.units = problem, whole, np.full(problem.store.shape[1], units)
         out = np.flatnonzero((problem.w == 0) & (of_all.w > 0))
         self.w, self.share = of_all.w[out], float(of_all.w[problem.w > 0].sum())
         self.store = problem.store.rows(out)
@@ -140,6 +140,6 @@ class Rest:
         rows *= self.units
         rows *= self.units[columns, None]
         rows -= lost
-        rows -= np.outer(apart[columns], apart)
+        rows -= np.multiply(apart[columns, None], apart, out=lost)  # nobody else has it: no new memory
         rows /= self.share
         return rows

@@ -104,7 +104,10 @@ class AbstractLoss(ABC):
 
     def response_size(self, y: Array, w: Array) -> float:
         """Size of the response in the gradient, by which its rounding is judged."""
-        return float(np.max(np.abs(y - np.mean(y)), initial=0.0)) if self.has_units else 1.0
+        if not self.has_units:
+            return 1.0
+        mean = float(np.sum(y) / len(y))
+        return max(float(y.max()) - mean, mean - float(y.min()))
 
     def saturated(self, y: Array, w: Array) -> float:
         """Smallest value any ``eta`` can reach; the deviance is measured from here."""
