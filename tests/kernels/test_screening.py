@@ -34,7 +34,7 @@ def make_store(kind: str, rng: np.random.Generator, size: float = 0.0) -> Abstra
 
 
 @pytest.mark.parametrize("kind", ["dense", "sparse", "dense, standardised", "sparse, standardised"])
-@pytest.mark.parametrize("shape", [(1, N, 1), (2, N, 1), (7, N, 1), (3, N, 2), (27, N, 1)])
+@pytest.mark.parametrize("shape", [(1, N, 1), (2, N, 1), (7, N, 1), (3, N, 2), (27, N, 1), (77, N, 1)])
 def test_products_of_columns_where_they_lie(kind: str, shape: tuple[int, ...], rng: np.random.Generator) -> None:
     store, vectors = make_store(kind, rng), rng.normal(size=shape)
     columns = _kernels.columns_of(store)
