@@ -12,7 +12,7 @@ import numpy as np
 from bregpath import _frames, _kernels, _validation
 from bregpath._typing import Array, IntArray
 from bregpath.flow.gram import CentralMoments
-from bregpath.flow.moments import Moments, moments_at_once
+from bregpath.flow.moments import Moments, moments_at_once, moments_of_most
 from bregpath.losses import AbstractLoss, as_loss
 from bregpath.path import Units
 from bregpath.penalties import AbstractPenalty, build_penalty
@@ -124,7 +124,15 @@ class Regression(PenalisedStudy):
     def nbytes(self) -> float:
         return self.store.nbytes
 
-    def on(self, counts: Array | None = None, copies: bool = False) -> Assembled:
+    def _on_rows(self, rows: IntArray, copies: bool, whole: Track | None) -> Assembled:
+        counts = np.bincount(rows, minlength=len(self.w))
+        is_most = copies and counts.max() <= 1 and 2 * len(rows) >= len(self.pool)
+        if whole is None or whole.gram is None or not is_most:
+            return self.on(counts * self.w, copies)
+        return self.on(counts * self.w, whole=whole)
+
+    def on(self, counts: Array | None = None, copies: bool = False, whole: Track | None = None) -> Assembled:
+        """See `AbstractStudy.on`; of most rows moments follow from those of the ``whole``."""
         store, y, offset, counts = self.store, self.y, self.offset, self.w if counts is None else counts
         if copies and not counts.all():
             rows = np.flatnonzero(counts)
@@ -135,8 +143,12 @@ class Regression(PenalisedStudy):
             y, offset, shift = without_constants(y, offset, loss, w)
         if y_unit != 1.0:
             y, offset = y / y_unit, offset / y_unit
-        known = self._moments(store, y, w, offset)
-        scan = (_kernels.columns_of(store) or store).scan(w) if known is None else known.scan
+        known, p = self._moments(store, y, w, offset, whole), store.shape[1]
+        within = Units(np.zeros(p), np.ones(p), y_unit) if whole is None else whole.units  # in which they are known
+        if known is None:
+            scan = (_kernels.columns_of(store) or store).scan(w)
+        else:
+            scan = Scan(within.center + within.scale * known.mean, within.scale * known.scan.deviation)
         inside, scan, penalty, units = _standardize(store, scan, self.penalty, self.fit_intercept, self.standardize)
         units = replace(units, y_unit=y_unit, shift=shift)
         _validation.check_scales(units.scale, units.y_unit)
@@ -146,18 +158,26 @@ class Regression(PenalisedStudy):
             penalty = deepcopy(penalty) if penalty is self.penalty else penalty
             penalty.lower *= factor
             penalty.upper *= factor
-        problem = Problem(inside, loss, penalty, y, w, offset, self.kappa, self.fit_intercept, scan, Moments())
+        moments, slope = Moments() if whole is None else Moments(whole.gram, within.scale / units.scale), None
         if known is not None:
-            known = known.scaled(units.scale)
-            problem = replace(problem, known_slope=known.target[:, None], moments=Moments(matrix=known.matrix))
+            known = known.scaled(units.scale / within.scale)
+            moments, slope = Moments(matrix=known.matrix), known.target[:, None] * (within.y_unit / y_unit)
+        problem = Problem(inside, loss, penalty, y, w, offset, self.kappa, self.fit_intercept, scan, moments, slope)
         return Assembled(problem, units)
 
-    def _moments(self, store: AbstractStore, y: Array, w: Array, offset: Array) -> CentralMoments | None:
+    def _moments(
+        self, store: AbstractStore, y: Array, w: Array, offset: Array, whole: Track | None
+    ) -> CentralMoments | None:
         """Of all columns, where a path works with nothing else and begins with their products with ``y``."""
         kernel = self.loss.kernel()
         is_squared = kernel is not None and kernel.name == "gaussian" and self.options.step == "adaptive"
         is_plain = self.fit_intercept and not offset.any() and not self.penalty.free.any()
-        return moments_at_once(store, w, y - w @ y) if is_squared and is_plain and w.all() else None
+        if not (is_squared and is_plain):
+            return None
+        if whole is not None:
+            assert whole.gram is not None  # _on_rows() has seen to it
+            return moments_of_most(whole.gram, w)
+        return moments_at_once(store, w, y - w @ y) if w.all() else None
 
     def _unit_of(self, y: Array, offset: Array, w: Array) -> float:
         """The unit of y in which a path is traced."""

@@ -12,7 +12,6 @@ import numpy as np
 
 from bregpath import _frames
 from bregpath._typing import Array, BoolArray, IntArray
-from bregpath.flow.moments import Moments
 from bregpath.path import Path
 from bregpath.penalties import AbstractPenalty
 from bregpath.run import Assembled, TraceOptions, Track, run
@@ -173,13 +172,7 @@ class AbstractStudy(ABC):
         return bool(times * self.nbytes <= COPY_BYTES)
 
     def _on_rows(self, rows: IntArray, copies: bool, whole: Track | None) -> Assembled:
-        counts = np.bincount(rows, minlength=len(self.w))
-        gram = None if whole is None else whole.gram
-        if whole is None or gram is None or not copies or counts.max() > 1 or 2 * len(rows) < len(self.pool):
-            return self.on(counts * self.w, copies)
-        made = self.on(counts * self.w)
-        moments = Moments(gram, whole.units.scale / made.units.scale)
-        return made._replace(problem=replace(made.problem, moments=moments))
+        return self.on(np.bincount(rows, minlength=len(self.w)) * self.w, copies)
 
 
 class PenalisedStudy(AbstractStudy):

@@ -8,6 +8,8 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 import bregpath
+from bregpath import regression
+from bregpath._kernels import has_compiled
 from bregpath.flow import moments
 from bregpath.flow.gram import GramBlock
 from bregpath.flow.moments import Rest
@@ -57,6 +59,26 @@ def test_moments_of_a_fold(name, shift):
     assert np.max(np.abs(rest.matrix() - expected) / size) < digits
     some = np.array([3, 17, 4])
     assert np.max(np.abs(rest.rows_of(some, np.zeros(P)) - expected[some]) / size[some]) < digits
+
+
+@pytest.mark.parametrize("shift", [0.0, 1e4], ids=["near zero", "far from zero"])
+@pytest.mark.parametrize("name", OPTIONS)
+def test_a_fold_begins_as_its_rows_do(name, shift):
+    study = Regression.read(np.asfortranarray(X + shift), Y, **OPTIONS[name])
+    whole = study.track()
+    whole.start()
+    counts = np.zeros(N)
+    counts[TRAIN] = study.w[TRAIN]
+    part, alone = study.sources([TRAIN], whole=whole)[0].at(study.kappa)(), study.on(counts, copies=True)
+    digits = 1e-13 * max(1.0, shift)
+    for here, there in zip(vars(part.units).values(), vars(alone.units).values(), strict=True):
+        assert_allclose(here, there, rtol=digits, atol=digits)
+    for read in ("slope", "alpha", "value", "t0"):
+        begun, other = getattr(part.problem.beginning, read), getattr(alone.problem.beginning, read)
+        assert_allclose(begun, other, rtol=digits, atol=digits)
+    matrices = [made.problem.moments.of(made.problem, False)._room for made in (part, alone)]
+    size = np.sqrt(np.outer(*2 * [np.diagonal(matrices[1])]))
+    assert np.max(np.abs(matrices[0] - matrices[1]) / size) < digits
 
 
 def test_rows_held_out_of_which_little_is_stored(monkeypatch):
@@ -140,16 +162,26 @@ def test_threads_change_nothing(kernels, request):
         assert_array_equal(other.path.coef, one.path.coef)
 
 
-def test_kappas_share_the_moments(monkeypatch):
-    made, make = [], moments.Moments._make
+@pytest.mark.parametrize("kernels", ["on_demand", "at_once"])
+def test_kappas_share_the_moments(kernels, monkeypatch, request):
+    if kernels == "on_demand":
+        request.getfixturevalue("on_demand")
+    made, make, found, find = [], moments.Moments._make, [], regression.moments_of_most
 
     def counted(self, *args):
         made.append(self._whole is not None)
         return make(self, *args)
 
+    def counted_at_once(*args):
+        found.append(find(*args))
+        return found[-1]
+
     monkeypatch.setattr(moments.Moments, "_make", counted)
-    selection = cross_validate(X, Y, kappa=[1.0, 10.0, 100.0], n_jobs=2)
-    assert sorted(made) == [False] + 5 * [True]
+    monkeypatch.setattr(regression, "moments_of_most", counted_at_once)
+    selection = cross_validate(np.asfortranarray(X), Y, kappa=[1.0, 10.0, 100.0], n_jobs=2)
+    is_known = kernels == "at_once" and has_compiled()
+    assert [one is not None for one in found] == 5 * [is_known]
+    assert sorted(made) == [False] + 5 * [not is_known]
     for kappa in (1.0, 10.0):
         alone = cross_validate(X, Y, kappa=[kappa], full=True)
         curve, other = selection.surface[kappa]["deviance"], alone.surface[kappa]["deviance"]

@@ -21,7 +21,7 @@ from bregpath.problem import Problem
 from bregpath.stores import AbstractBlock, AbstractStore
 from bregpath.stores.base import beyond_squares
 
-__all__ = ["Moments", "Rest", "moments_at_once"]
+__all__ = ["Moments", "Rest", "moments_at_once", "moments_of_most"]
 
 MAX_AT_ONCE = 256  # columns up to which a matrix is made at once
 MIN_LEFT = 0.03  # of the deviation of a column, below which a difference of moments is too coarse
@@ -97,6 +97,34 @@ def moments_at_once(store: AbstractStore, w: Array, y: Array) -> CentralMoments 
         variance = np.diagonal(moments.matrix)
         is_precise = np.all((moments.mean - shift) ** 2 <= LARGE_MEAN * variance)
     return moments if is_precise and not len(beyond_squares(moments.mean, variance)) else None
+
+
+def moments_of_most(gram: GramBlock, w: Array) -> CentralMoments | None:
+    r"""Moments of most rows in the units of those of all, in one pass over the few that are left out.
+
+    With W the share of the rows that are left, and S and m sums over the others, about the means of all,
+
+    .. math:: W G = G_{all} - S - m m' / W .
+
+    None where the matrix of all is not made at once, or a column varies mostly in the rows left out, so that little
+    would be left of it.
+    """
+    of_all = gram.problem
+    out = np.flatnonzero((w == 0) & (of_all.w > 0))
+    left_out, v, y = columns_of(of_all.store.rows(out)), of_all.w[out], gram.y[out]
+    if type(gram) is not GramBlock or len(gram.mean) > MAX_AT_ONCE or left_out is None or left_out.are_sparse:
+        return None
+    sums, share = left_out.moments(v, y, gram.mean), 1.0 - float(v.sum())
+    lost, moved = sums[:-2, :-2], sums[:-2, -2] / -share  # by which means move
+    matrix = gram.rows_of(np.arange(len(moved)), np.zeros(len(moved)))  # a copy
+    whole = np.diagonal(matrix).copy()
+    matrix -= lost
+    matrix /= share
+    matrix -= np.multiply(moved[:, None], moved, out=lost)  # nobody else has it: no new memory
+    if not np.all(np.diagonal(matrix) > MIN_LEFT**2 * whole):
+        return None
+    target = (gram.target - sums[:-2, -1] + moved * float(v @ y)) / share
+    return CentralMoments(matrix, gram.mean + moved, target)
 
 
 class Rest:
