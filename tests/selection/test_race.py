@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -45,6 +46,19 @@ def test_a_smaller_kappa_is_given_up_for_a_small_difference_a_larger_one_for_a_s
     assert race._is_hopeless(race.curves[0])
 
 
+def test_nobody_is_given_up_before_the_rivalry_begins():
+    """A first look may come sooner, which ends curves that have turned."""
+    flat = np.arange(5.0)[:, None] * 5 + np.r_[9.0, np.ones(40)]
+    behind = flat + 0.3 + np.r_[np.zeros(30), np.linspace(0, 0.1, 11)]
+    for rivalry, given_up in ((42, False), (41, True)):
+        race = _race_of({1.0: behind, 10.0: flat})
+        for one in race.curves:
+            one.looks, one.clock, one.is_over = Looks(30, 10, 5, rivalry=rivalry), np.arange(1.0, 100.0), False
+            one.is_due, one.look = lambda tick: True, lambda: None
+        assert not race.is_over(41.0)
+        assert [one.is_given_up for one in race.curves] == [given_up, False]
+
+
 def _curves_of(scores, plain):
     """Curves of several kappas with scores (folds, times) that are given, at times 1, 2, ..."""
     scorer = SimpleNamespace(larger_is_better=False, is_smooth=True)
@@ -66,4 +80,10 @@ def test_a_curve_that_is_past_its_best_ends(rng):
     for scores, plain, ends in cases:
         curves = _curves_of(scores, plain)
         curves.look()
-        assert curves.is_over == ends and (curves.turn == len(t) - 1) == ends
+        assert curves.is_over == ends and (curves.turn == 19) == ends  # where t has doubled, whoever looks when
+        sooner = _curves_of(scores[:, :25], plain[:, :25])
+        sooner.look()
+        assert sooner.turn == curves.turn
+        curves.looks = replace(curves.looks, first=30)  # but not before the first look
+        curves.look()
+        assert (curves.turn == 29) == ends

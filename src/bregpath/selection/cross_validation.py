@@ -45,6 +45,8 @@ FIRST_OF_LARGE = 0.25  # ... so that it is done sooner, and as often as it can t
 SMALL, STRETCH_OF_SMALL = 2**16, 0.25  # bytes of a Gram matrix up to which steps cost nothing in comparison, ...
 SMALL_ROWS = 2**18  # ... and of the data
 SMALL_OF_SEVERAL = 0.5, 0.3  # shares of the times, where kappas compete and steps cost nothing
+WIDE = 0.25  # columns a row from which on paths explain their rows soon, ...
+EARLIER = 0.75  # ... and a first look by this share of the usual one may find that curves have turned
 FEW_TIMES = 20  # that few times are traced on all rows at once
 
 
@@ -230,7 +232,9 @@ def _validate_several(
             is_small = one.step_bytes <= SMALL_ROWS if begun.gram is None else begun.gram.nbytes <= SMALL
             shares = SMALL_OF_SEVERAL if is_small else (FIRST_OF_SEVERAL, STRETCH_OF_SEVERAL)
             looks = _looks(one, begun, clock, window(1.0, kappa), shares, patience)
-            looks = replace(looks, first=min(looks.first, n_reached), of_several=True)
+            is_wide = p > WIDE * n and not is_small
+            first = int(np.ceil(EARLIER * looks.first)) if is_wide else looks.first
+            looks = replace(looks, first=min(first, n_reached), rivalry=looks.first, of_several=True)
             entered[kappa] = FoldCurves(one, whole, clock, parts, looks)
         with progress_bar(study.options.progress, t0, window(study.options.t_ratio, kappas[0]) * t0) as report:
             race = Race(list(entered.values()), report)

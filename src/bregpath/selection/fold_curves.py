@@ -11,7 +11,7 @@ import numpy as np
 
 from bregpath._typing import Array, IntArray
 from bregpath.run import Track
-from bregpath.selection.curves import aggregate, choose, clear_turn, is_clearly_better, is_past, not_best, paired_turn
+from bregpath.selection.curves import aggregate, are_past, choose, clear_turn, is_clearly_better, not_best, paired_turn
 from bregpath.selection.result import ScoreCurve, Selection
 from bregpath.selection.scores import Scorer
 from bregpath.study import AbstractStudy
@@ -24,13 +24,15 @@ class Looks:
     """When curves are looked at, as numbers of times, and what ends them.
 
     ``patience`` is None where the whole clock is run, whatever the curves do. Curves ``of_several`` kappas end sooner:
-    a turn is told by the differences within folds, and nobody waits for a path on all rows.
+    a turn is told by the differences within folds, and nobody waits for a path on all rows. None of them is given up
+    before so many times as ``rivalry`` says: who is behind at the beginning may well win.
     """
 
     first: int
     stretch: int
     patience: int | None
     of_several: bool = False
+    rivalry: int = 0
 
 
 @dataclass(eq=False)
@@ -191,9 +193,11 @@ class FoldCurves:
             if not is_clearly_better(itself, mean, self.weights):
                 turn = not_best(curve[0], turn, larger_is_better=larger)
         # Of few rows a curve may rise for ever without doing so clearly.
-        times = self.clock[: self.done]
-        if turn is None and all(is_past(sign * scores, self.weights, times) for scores in self.all_scores(k)):
-            turn = self.done - 1
+        times, first = self.clock[: self.done], self.looks.first - 1
+        past = np.all([are_past(sign * scores, self.weights, times) for scores in self.all_scores(k)], axis=0)
+        ends = first + np.flatnonzero(past[first:turn])
+        if len(ends):
+            turn = int(ends[0])
         return turn, run
 
     def follow(self, n_times: int, chosen: Iterable[float]) -> None:
