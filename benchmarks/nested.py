@@ -37,6 +37,11 @@ class Problem:
         """Training and held-out rows of an outer split."""
         return np.flatnonzero(self.splits[j] > 0), np.flatnonzero(self.splits[j] == 0)
 
+    def inner_folds(self, j: int) -> Folds:
+        """Rows of each inner fold, counted among the training rows of an outer split."""
+        label = self.splits[j][self.splits[j] > 0]
+        return [(np.flatnonzero(label != k), np.flatnonzero(label == k)) for k in np.unique(label)]
+
 
 @dataclass
 class Record:
@@ -91,8 +96,7 @@ def run_here(problem: Problem, fit: Callable[[np.ndarray, np.ndarray, Folds], di
     records: dict[str, Record] = {}
     for j in range(len(problem.splits)):
         train, _ = problem.parts(j)
-        label = problem.splits[j][train]
-        inner = [(np.flatnonzero(label != k), np.flatnonzero(label == k)) for k in np.unique(label)]
+        inner = problem.inner_folds(j)
         X, y = np.ascontiguousarray(problem.X[train]), problem.y[train]
         begun = time.perf_counter()
         with warnings.catch_warnings():
