@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -206,20 +207,35 @@ class Regression(PenalisedStudy):
 
     def held_out(self, track: Track, rows: IntArray, times: Array) -> HeldOut:
         """Predictors are one product with the columns that were ever active."""
-        alpha, columns, beta = track.read(times)
-        intercept, coef = track.units.restore(alpha, columns, beta)
-        return self.measured(rows, intercept, columns, coef)
+        return self.measured(rows, *_models(track, times))
 
-    def measured(self, rows: IntArray, intercept: Array, columns: IntArray, coef: Array) -> HeldOut:
-        """Some rows, with their predictors by models (T, q) and (T, E, q) on some columns."""
+    def reader(self, rows: IntArray) -> Callable[[Track, Array], HeldOut]:
+        predict = self.store.reader(rows)
+        return lambda track, times: self.measured(rows, *_models(track, times), predict)
+
+    def measured(
+        self, rows: IntArray, intercept: Array, columns: IntArray, coef: Array,
+        predict: Callable[[Array, IntArray], Array] | None = None,
+    ) -> HeldOut:  # fmt: skip
+        """Some rows, with their predictors by models (T, q) and (T, E, q) on some columns.
+
+        ``predict`` is a reader of these rows of the store, if there is one.
+        """
         T, E, q = coef.shape
         side_by_side = coef.transpose(1, 0, 2).reshape(E, T * q)
-        eta = self.store.predict(side_by_side, columns, rows)
+        eta = self.store.predict(side_by_side, columns, rows) if predict is None else predict(side_by_side, columns)
         eta = eta.reshape(len(rows), T, q).transpose(1, 0, 2) + intercept[:, None] + self.offset[rows]
         return HeldOut(
             self.loss, self.unit, self.response[rows], self.y[rows], self.w[rows], self.weighted,
             eta[:, :, 0] if q == 1 else eta,
         )  # fmt: skip
+
+
+def _models(track: Track, times: Array) -> tuple[Array, IntArray, Array]:
+    """Intercepts, columns and their coefficients at some times, in the user's units."""
+    alpha, columns, beta = track.read(times)
+    intercept, coef = track.units.restore(alpha, columns, beta)
+    return intercept, columns, coef
 
 
 def without_constants(y: Array, offset: Array, loss: AbstractLoss, w: Array) -> tuple[Array, Array, Array]:

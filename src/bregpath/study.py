@@ -93,6 +93,10 @@ class AbstractStudy(ABC):
     def held_out(self, track: Track, rows: IntArray, times: Array) -> Any:
         """Some rows with all that a score needs to know of them, and of the models of a track at some times."""
 
+    def reader(self, rows: IntArray) -> Callable[[Track, Array], Any]:
+        """`held_out` of some rows, asked again and again, at later and later times of one track."""
+        return lambda track, times: self.held_out(track, rows, times)
+
     @abstractmethod
     def sizes(self, path: Path) -> Array:
         """Number of variables, or edges, at each time of a path."""

@@ -52,13 +52,14 @@ class FoldTrack:
 
     def __post_init__(self) -> None:
         self.scores = self.plain_scores = np.zeros((len(self.scorers), 0))  # (measures, times)
+        self._read = self.study.reader(self.test)
 
     def reach(self, until: float) -> None:
         self.track.reach(until)
         times = self.clock[self.scores.shape[1] : self.clock.searchsorted(until, side="right")]
         # With and without an average at once: to gather the rows held out costs more than the products with them.
         track = self.track.with_plain() if self.has_plain else self.track
-        held = self.study.held_out(track, self.test, times)
+        held = self._read(track, times)
         more = np.array([scorer.score(held) for scorer in self.scorers])
         self.scores = np.append(self.scores, more[:, : len(times)], axis=1)
         self.plain_scores = np.append(self.plain_scores, more[:, -len(times) :], axis=1)
@@ -74,6 +75,7 @@ class FoldTrack:
         path = self.track.path(until)
         path = self.study.report(replace(path, _deviance=path.deviance, _continue=None), self.track)
         self.track.release()
+        self._read = self.study.reader(self.test)  # what it has kept is not needed again
         return path
 
 

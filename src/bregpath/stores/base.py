@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -158,6 +158,10 @@ class AbstractStore(ABC):
     def predict(self, beta: Array, columns: IntArray, rows: IntArray) -> Array:
         """``X[rows][:, columns] @ beta``."""
         return self.fetch(columns).matvec(beta)[rows]
+
+    def reader(self, rows: IntArray) -> Callable[[Array, IntArray], Array]:
+        """`predict` of some rows by coefficients and columns, asked again and again, of more and more columns."""
+        return lambda beta, columns: self.predict(beta, columns, rows)
 
     def kernel(self) -> Kernel | None:
         """What the compiled core knows this very class as: then columns are read where they lie."""
