@@ -9,6 +9,7 @@ import numpy as np
 from bregpath._known_to_core import Kernel, only_for_its_class
 from bregpath._typing import Array, IntArray
 from bregpath.stores.base import AbstractBlock, AbstractStore, Scan, one_by_one, scan_columns, side_by_side
+from bregpath.stores.row_reader import RowReader
 
 __all__ = ["DenseBlock", "DenseStore"]
 
@@ -16,7 +17,6 @@ __all__ = ["DenseBlock", "DenseStore"]
 CHUNK_BYTES = 2**20
 MIN_COLUMNS = 8  # ... but so many that an X in C order is read by whole lines of the cache
 ROW_BYTES = 16 * 2**20  # of a run of rows
-ROWS_BYTES = 2**22  # of rows that are kept because they are read again
 
 
 class DenseStore(AbstractStore):
@@ -60,8 +60,8 @@ class DenseStore(AbstractStore):
     def predict(self, beta: Array, columns: IntArray, rows: IntArray) -> Array:
         return self.part(columns, rows).matvec(beta)
 
-    def reader(self, rows: IntArray) -> DenseRows:
-        return DenseRows(self, rows)
+    def reader(self, rows: IntArray) -> RowReader:
+        return RowReader(self.part, rows)
 
     def part(self, columns: IntArray, rows: IntArray) -> DenseBlock:
         """Some rows of some columns."""
@@ -157,25 +157,6 @@ class DenseBlock(AbstractBlock):
     @only_for_its_class
     def kernel(self) -> Kernel:
         return Kernel("dense", {"dense": self.X})
-
-
-class DenseRows:
-    """Some rows of a dense matrix, whose columns are copied once: a path has those that it had, and then new ones."""
-
-    def __init__(self, store: DenseStore, rows: IntArray) -> None:
-        self._store, self._rows = store, rows
-        self._columns: IntArray = np.zeros(0, dtype=int)
-        self._block: DenseBlock | None = None
-
-    def __call__(self, beta: Array, columns: IntArray) -> Array:
-        known = len(self._columns)
-        can_keep = known <= len(columns) and 8 * len(columns) * len(self._rows) <= ROWS_BYTES
-        if not (can_keep and (columns[:known] == self._columns).all()):
-            return self._store.predict(beta, columns, self._rows)
-        if self._block is None or len(columns) > known:
-            more = self._store.part(columns[known:], self._rows)
-            self._block, self._columns = more if self._block is None else self._block.append(more), columns
-        return self._block.matvec(beta)
 
 
 def _transposed_product(X: Array, rows: Array) -> Array:

@@ -12,6 +12,7 @@ from bregpath._typing import Array, IntArray
 from bregpath._validation import canonical_csc
 from bregpath.stores.base import AbstractBlock, AbstractStore, Scan, beyond_squares, one_by_one, side_by_side
 from bregpath.stores.dense import ROW_BYTES
+from bregpath.stores.row_reader import RowReader
 
 __all__ = ["SparseBlock", "SparseStore"]
 
@@ -66,7 +67,14 @@ class SparseStore(AbstractStore):
         return SparseStore(self.X[index])
 
     def predict(self, beta: Array, columns: IntArray, rows: IntArray) -> Array:
-        return np.asarray(self.X[:, columns][rows] @ beta)
+        return self.part(columns, rows).matvec(beta)
+
+    def reader(self, rows: IntArray) -> RowReader:
+        return RowReader(self.part, rows)
+
+    def part(self, columns: IntArray, rows: IntArray) -> SparseBlock:
+        """Some rows of some columns."""
+        return SparseBlock(self.X[:, columns][rows], np.zeros(len(columns)), np.ones(len(columns)))
 
 
 class SparseBlock(AbstractBlock):

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
-from bregpath.stores import DenseStore, dense
+from bregpath.stores import DenseStore, SparseStore, row_reader
 
 ROWS = np.array([7, 2, 2, 11])
 ASKED = [[], [3], [3, 0, 5], [3, 0, 5], [3, 0], [0, 3, 5], [3, 0, 5, 1, 4]]
 
 
-@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("kind", ["C", "F", "sparse"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("room", [0, 2 * 8 * len(ROWS), 2**20], ids=["none", "for two columns", "for all"])
-def test_rows_are_those_of_the_matrix(order, dtype, room, monkeypatch, rng):
-    monkeypatch.setattr(dense, "ROWS_BYTES", room)
-    X = np.asarray(rng.normal(size=(12, 6)), dtype=dtype, order=order)
-    store = DenseStore(X)
+def test_rows_are_those_of_the_matrix(kind, dtype, room, monkeypatch, rng):
+    monkeypatch.setattr(row_reader, "MOST_BYTES", room)
+    X = (rng.normal(size=(12, 6)) * (rng.random((12, 6)) < 0.7)).astype(dtype)
+    store = SparseStore(sp.csc_array(X)) if kind == "sparse" else DenseStore(np.asarray(X, order=kind))
     read = store.reader(ROWS)
     for asked in ASKED:
         columns, beta = np.array(asked, dtype=int), rng.normal(size=(len(asked), 2))
