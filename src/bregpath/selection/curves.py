@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from bregpath._typing import Array, BoolArray, IntArray
+from bregpath._typing import Array, IntArray
 
 __all__ = [
     "MIN_FOLDS",
     "SE_RULES",
     "aggregate",
-    "are_past",
     "choose",
     "clear_turn",
     "curve_of",
     "is_clearly_better",
+    "is_past",
     "lowest",
     "not_best",
     "paired_error",
@@ -94,20 +94,19 @@ def not_best(mean: Array, start: int, *, larger_is_better: bool = False) -> int 
     return start + int(later[0]) if len(later) else None
 
 
-def are_past(scores: Array, weights: Array, times: Array) -> BoolArray:
-    """At which times a curve is worse than its lowest point so far, and that lies before half of the time.
+def is_past(scores: Array, weights: Array, times: Array) -> bool:
+    """Whether a curve is worse than its lowest point, and that lies before half of the time.
 
     Examples
     --------
     >>> import numpy as np
     >>> scores = np.array([[3.0, 1.0, 1.8, 2.0], [9.0, 8.0, 8.6, 8.9]])
-    >>> are_past(scores, np.ones(2), np.array([1.0, 2.0, 4.0, 8.0])), are_past(scores, np.ones(2), np.arange(2.0, 6.0))
-    (array([False, False,  True,  True]), array([False, False, False, False]))
+    >>> is_past(scores, np.ones(2), np.array([1.0, 2.0, 4.0, 8.0])), is_past(scores, np.ones(2), np.arange(2.0, 6.0))
+    (True, False)
     """
     mean, se = aggregate(scores, weights)
-    curve, place = _so_far(mean, False)
-    with np.errstate(invalid="ignore"):  # inf - inf
-        return (PAST * times[place] <= times) & ~(curve - curve[place] <= WORSE * se[place])
+    best = int(np.argmin(np.where(np.isfinite(mean), mean, np.inf)))
+    return bool(PAST * times[best] <= times[-1] and not mean[-1] - mean[best] <= WORSE * se[best])
 
 
 def lowest(scores: Array, weights: Array) -> tuple[float, Array]:

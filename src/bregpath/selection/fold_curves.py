@@ -11,7 +11,7 @@ import numpy as np
 
 from bregpath._typing import Array, IntArray
 from bregpath.run import Track
-from bregpath.selection.curves import aggregate, are_past, choose, clear_turn, is_clearly_better, not_best, paired_turn
+from bregpath.selection.curves import aggregate, choose, clear_turn, is_clearly_better, is_past, not_best, paired_turn
 from bregpath.selection.result import ScoreCurve, Selection
 from bregpath.selection.scores import Scorer
 from bregpath.study import AbstractStudy
@@ -195,11 +195,9 @@ class FoldCurves:
             if not is_clearly_better(itself, mean, self.weights):
                 turn = not_best(curve[0], turn, larger_is_better=larger)
         # Of few rows a curve may rise for ever without doing so clearly.
-        times, first = self.clock[: self.done], self.looks.first - 1
-        past = np.all([are_past(sign * scores, self.weights, times) for scores in self.all_scores(k)], axis=0)
-        ends = first + np.flatnonzero(past[first:turn])
-        if len(ends):
-            turn = int(ends[0])
+        times = self.clock[: self.done]
+        if turn is None and all(is_past(sign * scores, self.weights, times) for scores in self.all_scores(k)):
+            turn = self.done - 1
         return turn, run
 
     def follow(self, n_times: int, chosen: Iterable[float]) -> None:
