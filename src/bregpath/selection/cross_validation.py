@@ -232,7 +232,7 @@ def _validate_several(
             is_small = one.step_bytes <= SMALL_ROWS if begun.gram is None else begun.gram.nbytes <= SMALL
             shares = SMALL_OF_SEVERAL if is_small else (FIRST_OF_SEVERAL, STRETCH_OF_SEVERAL)
             looks = _looks(one, begun, clock, window(1.0, kappa), shares, patience)
-            is_wide = p > WIDE * n and not is_small
+            is_wide = p > WIDE * n and not is_small and looks.stretch > 0  # not where looks cost nothing
             first = int(np.ceil(EARLIER * looks.first)) if is_wide else looks.first
             looks = replace(looks, first=min(first, n_reached), rivalry=looks.first, of_several=True)
             entered[kappa] = FoldCurves(one, whole, clock, parts, looks)
