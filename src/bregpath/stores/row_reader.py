@@ -11,7 +11,7 @@ from bregpath.stores.base import AbstractBlock
 
 __all__ = ["RowReader"]
 
-MOST_BYTES = 2**24  # that are kept
+MOST_BYTES = 2**23  # that are kept, as dense numbers: each fold of each kappa may have as many
 
 
 class RowReader:
