@@ -17,12 +17,13 @@ from bregpath.flow.stop import Result
 from bregpath.flow.trajectory import Trajectory
 from bregpath.losses import AbstractLoss
 from bregpath.point import Naming, Point
+from bregpath.units import Units
 
 if TYPE_CHECKING:
     import pandas as pd
     from scipy.sparse import csr_array
 
-__all__ = ["Complexity", "Path", "Point", "Stats", "Units", "describe", "explained", "of_its", "percent"]
+__all__ = ["Complexity", "Path", "Point", "Stats", "describe", "explained", "of_its", "percent"]
 
 
 def explained(deviance: Array, null_deviance: float) -> Array:
@@ -33,31 +34,6 @@ def explained(deviance: Array, null_deviance: float) -> Array:
 def percent(share: float) -> str:
     """A share in per cent, with two digits and without a sign before zero."""
     return f"{round(100 * share, 2) + 0.0:.2f}"
-
-
-@dataclass(frozen=True, eq=False)
-class Units:
-    """How the path was scaled inside.
-
-    ``X_inside = (X - center) / scale``, ``y_inside = y / y_unit`` and ``t_inside = t * y_unit``. Constants that the
-    intercept absorbs, of y and of the offset, are left out inside: ``shift`` is their sum, one an output.
-    """
-
-    center: Array
-    scale: Array
-    y_unit: float
-    shift: Array | float = 0.0
-
-    @classmethod
-    def none(cls, p: int) -> Units:
-        """Of p columns that are traced as they are."""
-        return cls(np.broadcast_to(0.0, p), np.broadcast_to(1.0, p), 1.0)  # which take no room
-
-    def restore(self, alpha: Array, columns: Array, beta: Array) -> tuple[Array, Array]:
-        """Intercepts and coefficients of some columns, brought to the original scale."""
-        coef, center = beta * (self.y_unit / self.scale.take(columns))[:, None], self.center.take(columns)
-        intercept = alpha * self.y_unit + self.shift
-        return (intercept - coef.swapaxes(-1, -2) @ center if center.any() else intercept), coef
 
 
 class Complexity(NamedTuple):

@@ -19,9 +19,10 @@ from bregpath.flow.reading import READINGS
 from bregpath.flow.stop import Result
 from bregpath.flow.trajectory import Chunk, Trajectory
 from bregpath.losses import GRAPH_LOSSES, LOSSES, AbstractLoss, loss_from_dict
-from bregpath.path import Path, Units
+from bregpath.path import Path
 from bregpath.path_file_checks import check_arrays, check_encoder, check_layout, check_path, check_sizes, check_stats
 from bregpath.penalties import PENALTIES, AbstractPenalty
+from bregpath.units import Units
 
 if TYPE_CHECKING:
     from bregpath.graphs.layouts import AbstractLayout

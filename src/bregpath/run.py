@@ -23,9 +23,10 @@ from bregpath.flow.integrate import AbstractTrack, Record, integrate
 from bregpath.flow.mean import AVERAGES, MeanTrajectory
 from bregpath.flow.stop import Progress, Result, as_stop
 from bregpath.flow.trajectory import Trajectory
-from bregpath.path import Path, Stats, Units
+from bregpath.path import Path, Stats
 from bregpath.penalties import build_penalty
 from bregpath.problem import Problem, null_model
+from bregpath.units import Units
 
 __all__ = ["SATURATION", "Assembled", "Track", "TraceOptions", "run"]
 

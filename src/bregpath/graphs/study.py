@@ -13,9 +13,10 @@ from bregpath.flow.stop import AbstractStop, Progress
 from bregpath.graphs.held_out import HeldOutRows
 from bregpath.graphs.layouts import AbstractLayout
 from bregpath.graphs.path import GraphPath
-from bregpath.path import Path, Units
+from bregpath.path import Path
 from bregpath.run import Assembled, TraceOptions, Track
 from bregpath.study import AbstractStudy
+from bregpath.units import Units
 
 __all__ = ["GraphStudy", "StopAtSparsity", "edge_thresholds"]
 

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bregpath._typing import Array, IntArray
-from bregpath.path import Path, Units
+from bregpath.path import Path
 from bregpath.point import Point
 from bregpath.problem import Problem
 from bregpath.regression import Regression
 from bregpath.selection.curves import aggregate, choose, curve_of
 from bregpath.selection.damped import DampedFit
 from bregpath.selection.scores import Scorer
+from bregpath.units import Units
 
 if TYPE_CHECKING:
     from bregpath.selection.result import Selection

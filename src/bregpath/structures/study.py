@@ -13,7 +13,7 @@ from bregpath import _validation
 from bregpath._typing import Array, IntArray
 from bregpath.flow.stop import StopWhenWorse
 from bregpath.losses.split import SplitLoss
-from bregpath.path import Path, Units, of_its
+from bregpath.path import Path, of_its
 from bregpath.penalties import AbstractPenalty, build_penalty
 from bregpath.problem import Problem
 from bregpath.regression import HeldOut, Regression, without_constants
@@ -23,6 +23,7 @@ from bregpath.structures.matrices import Structure, as_structure
 from bregpath.structures.path import Layout, StructuredPath
 from bregpath.structures.projection import Projection
 from bregpath.study import PenalisedStudy
+from bregpath.units import Units
 
 __all__ = ["StructuredRegression", "read_study"]
 

@@ -10,9 +10,10 @@ import numpy as np
 from bregpath import _frames
 from bregpath._text import aligned
 from bregpath._typing import Array, IntArray
-from bregpath.path import Path, Point, Units
+from bregpath.path import Path, Point
 from bregpath.regression import Regression
 from bregpath.theory.curvature import SINGULAR, Restriction
+from bregpath.units import Units
 
 if TYPE_CHECKING:
     import pandas as pd

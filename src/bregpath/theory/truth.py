@@ -13,9 +13,10 @@ from bregpath._typing import Array, IntArray
 from bregpath.datasets import GraphSimulation, Simulation
 from bregpath.graphs import IsingModel
 from bregpath.graphs.problems import all_pairs, ising_problem
-from bregpath.path import Path, Point, Units, of_its
+from bregpath.path import Path, Point, of_its
 from bregpath.regression import Regression
 from bregpath.run import Assembled, TraceOptions, Track, run
+from bregpath.units import Units
 
 __all__ = ["Truth"]
 
