@@ -193,6 +193,13 @@ def test_kappa_cost() -> None:
     assert all(float(cell) > 0 for cell in table.splitlines()[-1].split("|")[2:5])
 
 
+def test_ends() -> None:
+    """Two rules end a curve no later than one of them."""
+    table = _run("ends", "--problems", "6", "--data", "")
+    bars, pairs = (float(line.split("|")[3]) for line in table.splitlines()[2:])
+    assert 0 < pairs <= bars <= 1
+
+
 def test_many_problems(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     words = ("--groups", "digits", "--most", "1", "--repeats", "1", "--page", str(page))
