@@ -15,12 +15,12 @@ from bregpath._typing import Array, IntArray
 from bregpath.flow.gram import CentralMoments
 from bregpath.flow.moments import Moments, moments_at_once, moments_of_most
 from bregpath.losses import AbstractLoss, as_loss
-from bregpath.path import Units
 from bregpath.penalties import AbstractPenalty, build_penalty
 from bregpath.problem import Problem
 from bregpath.run import Assembled, TraceOptions, Track
 from bregpath.stores import AbstractStore, Scan, StandardizedStore, as_store
 from bregpath.study import PenalisedStudy
+from bregpath.units import Units
 
 __all__ = ["HeldOut", "Regression", "without_constants"]
 
@@ -145,7 +145,7 @@ class Regression(PenalisedStudy):
         if y_unit != 1.0:
             y, offset = y / y_unit, offset / y_unit
         known, p = self._moments(store, y, w, offset, whole), store.shape[1]
-        within = Units(np.zeros(p), np.ones(p), y_unit) if whole is None else whole.units  # in which they are known
+        within = replace(Units.none(p), y_unit=y_unit) if whole is None else whole.units  # in which they are known
         if known is None:
             scan = (_kernels.columns_of(store) or store).scan(w)
         else:
@@ -217,14 +217,12 @@ class Regression(PenalisedStudy):
         self, rows: IntArray, intercept: Array, columns: IntArray, coef: Array,
         predict: Callable[[Array, IntArray], Array] | None = None,
     ) -> HeldOut:  # fmt: skip
-        """Some rows, with their predictors by models (T, q) and (T, E, q) on some columns.
-
-        ``predict`` is a reader of these rows of the store, if there is one.
-        """
+        """Some rows, with their predictors by models (T, q) and (T, E, q) on some columns; ``predict`` reads them."""
+        predict = self.store.reader(rows) if predict is None else predict
         T, E, q = coef.shape
         side_by_side = coef.transpose(1, 0, 2).reshape(E, T * q)
-        eta = self.store.predict(side_by_side, columns, rows) if predict is None else predict(side_by_side, columns)
-        eta = eta.reshape(len(rows), T, q).transpose(1, 0, 2) + intercept[:, None] + self.offset[rows]
+        eta = predict(side_by_side, columns).reshape(len(rows), T, q).transpose(1, 0, 2)
+        eta = eta + intercept[:, None] + self.offset[rows]
         return HeldOut(
             self.loss, self.unit, self.response[rows], self.y[rows], self.w[rows], self.weighted,
             eta[:, :, 0] if q == 1 else eta,

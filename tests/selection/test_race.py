@@ -45,14 +45,14 @@ def test_a_smaller_kappa_is_given_up_for_a_small_difference_a_larger_one_for_a_s
     assert race._is_hopeless(race.curves[0])
 
 
-def test_nobody_is_given_up_before_the_rivalry_begins():
+def test_nobody_is_given_up_before_the_usual_first_look():
     """A first look may come sooner, which ends curves that have turned."""
     flat = np.arange(5.0)[:, None] * 5 + np.r_[9.0, np.ones(40)]
     behind = flat + 0.3 + np.r_[np.zeros(30), np.linspace(0, 0.1, 11)]
-    for rivalry, given_up in ((42, False), (41, True)):
+    for usual, given_up in ((42, False), (41, True)):
         race = _race_of({1.0: behind, 10.0: flat})
         for one in race.curves:
-            one.looks, one.clock, one.is_over = Looks(30, 10, 5, rivalry=rivalry), np.arange(1.0, 100.0), False
+            one.looks, one.clock, one.is_over = Looks(30, 10, 5, give_up_from=usual), np.arange(1.0, 100.0), False
             one.is_due, one.look = lambda tick: True, lambda: None
         assert not race.is_over(41.0)
         assert [one.is_given_up for one in race.curves] == [given_up, False]

@@ -243,10 +243,3 @@ def test_sparse_stays_sparse() -> None:
     tracemalloc.stop()
     assert peak < 200e6
     assert path.n_features == p
-
-
-@pytest.mark.parametrize("make", [np.asfortranarray, np.ascontiguousarray, lambda X: np.repeat(X, 2, axis=1)[:, ::2]])
-def test_rows_are_predicted_in_any_order_of_memory(rng, make):
-    X, beta = rng.normal(size=(12, 7)), rng.normal(size=(3, 4))
-    rows, columns = np.array([7, 0, 11, 3]), np.array([5, 1, 6])
-    assert_allclose(DenseStore(make(X)).predict(beta, columns, rows), X[rows][:, columns] @ beta, atol=1e-13)

@@ -110,10 +110,11 @@ def moments_of_most(gram: GramBlock, w: Array) -> CentralMoments | None:
     would be left of it.
     """
     of_all = gram.problem
+    columns = columns_of(of_all.store)
+    if type(gram) is not GramBlock or len(gram.mean) > MAX_AT_ONCE or columns is None or columns.are_sparse:
+        return None
     out = np.flatnonzero((w == 0) & (of_all.w > 0))
     left_out, v, y = columns_of(of_all.store.rows(out)), of_all.w[out], gram.y[out]
-    if type(gram) is not GramBlock or len(gram.mean) > MAX_AT_ONCE or left_out is None or left_out.are_sparse:
-        return None
     sums, share = left_out.moments(v, y, gram.mean), 1.0 - float(v.sum())
     lost, moved = sums[:-2, :-2], sums[:-2, -2] / -share  # by which means move
     matrix = gram.rows_of(np.arange(len(moved)), np.zeros(len(moved)))  # a copy

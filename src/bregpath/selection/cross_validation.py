@@ -234,7 +234,7 @@ def _validate_several(
             looks = _looks(one, begun, clock, window(1.0, kappa), shares, patience)
             is_wide = p > WIDE * n and not is_small and looks.stretch > 0  # not where looks cost nothing
             first = int(np.ceil(EARLIER * looks.first)) if is_wide else looks.first
-            looks = replace(looks, first=min(first, n_reached), rivalry=looks.first, of_several=True)
+            looks = replace(looks, first=min(first, n_reached), give_up_from=looks.first, of_several=True)
             entered[kappa] = FoldCurves(one, whole, clock, parts, looks)
         with progress_bar(study.options.progress, t0, window(study.options.t_ratio, kappas[0]) * t0) as report:
             race = Race(list(entered.values()), report)

@@ -25,14 +25,14 @@ class Looks:
 
     ``patience`` is None where the whole clock is run, whatever the curves do. Curves ``of_several`` kappas end sooner:
     a turn is told by the differences within folds, and nobody waits for a path on all rows. None of them is given up
-    before so many times as ``rivalry`` says: who is behind at the beginning may well win.
+    before ``give_up_from`` times: who is behind at the beginning may well win.
     """
 
     first: int
     stretch: int
     patience: int | None
     of_several: bool = False
-    rivalry: int = 0
+    give_up_from: int = 0
 
 
 @dataclass(eq=False)

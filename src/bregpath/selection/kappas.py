@@ -143,7 +143,7 @@ class Race:
         self.report(float(clock[int(tick) - 1]))
         if len(self.curves) > 1 and all(one.looks.patience is not None for one in self.curves):
             for one in looked:
-                one.is_given_up = not one.is_over and one.done >= one.looks.rivalry and self._is_hopeless(one)
+                one.is_given_up = not one.is_over and one.done >= one.looks.give_up_from and self._is_hopeless(one)
                 one.is_over = one.is_over or one.is_given_up
         return all(one.is_over for one in self.curves)
 
