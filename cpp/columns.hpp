@@ -1,6 +1,7 @@
 // Arrays as the kernels take them.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <span>
 #include <utility>
@@ -44,6 +45,22 @@ inline void multiply(const Kernels* kernels, std::span<const Column> columns, Si
     plain.q = count;
     kernels->predict({rows, Size(columns.size()), columns.data(), true}, plain, none, v, out);
 }
+
+// Columns times vectors, out[l * k + c] = x_c' u_l, packed by eight as long as there are so many and the columns are dense.
+class ManyDots {
+   public:
+    void of(const Kernels* kernels, const Columns& x, std::span<const double* const> u, double* out) {
+        const Size q = Size(u.size()), packed = x.is_dense ? q & ~Size{7} : 0, rows = std::min(x.n, kMaxRun);
+        run_.resize(std::min(packed, kPacked) * rows);
+        for (Size l = 0; l < packed; l += kPacked)
+            kernels->many_dots(x, &u[l], std::min(kPacked, packed - l), run_.data(), rows, out + l * x.k);
+        if (packed < q) kernels->dots(x, u.data() + packed, q - packed, out + packed * x.k);
+    }
+
+   private:
+    static constexpr Size kPacked = 64, kMaxRun = 4096;  // vectors and rows at a time
+    std::vector<double> run_;
+};
 
 // Some of the columns of a design, valid until the next choice.
 class ColumnChoice {

@@ -1,6 +1,6 @@
-// The Cholesky factor and the inverse of a symmetric matrix of which few entries are not zero. Its nodes, the rows, are
+// The determinant and the inverse of a positive definite matrix of which few entries are not zero. Its nodes, the rows, are
 // eliminated one by one, that of the fewest neighbours first, as long as these are few; the core that is left is full,
-// and LAPACK's. Without few neighbours anywhere it is the whole matrix.
+// and swept. Without few neighbours anywhere it is the whole matrix.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "aligned.hpp"
 #include "columns.hpp"
-#include "lapack.hpp"
+#include "vectors.hpp"
 
 namespace bregpath {
 
@@ -57,13 +58,51 @@ class Elimination {
         for (Size i = eliminated_; i < p; ++i) std::fill(matrix + i * p + i, matrix + (i + 1) * p, 0.0);
     }
 
-    // L D L' of the nodes that are eliminated and L L' of the core, in the place of a matrix; false where it is not
-    // positive definite.
-    bool factor(const Lapack& lapack, double* matrix) const {
+    // What the work needs room for.
+    struct Scratch {
+        Aligned core;
+        std::vector<Column> columns;
+        std::vector<double> shares;
+    };
+
+    // The logarithm of the determinant, -infinity where a matrix is not positive definite. The matrix is lost.
+    double log_determinant(const Kernels* kernels, double* matrix, Scratch& scratch) const {
+        return eliminate(kernels, matrix, false, scratch);
+    }
+
+    // The same, and the inverse W in the place of the matrix. Row i of it follows from later ones, W_ij = -sum_a L_ai W_aj,
+    // j > i, summed over the neighbours; so of those that are neighbours the part before the diagonal is filled as well.
+    double invert(const Kernels* kernels, double* matrix, Scratch& scratch) const {
+        const double log_determinant = eliminate(kernels, matrix, true, scratch);
+        if (eliminated_ == 0 || log_determinant == -kInfinity) return log_determinant;
+        for (Size i = eliminated_; i < p; ++i) mirror(matrix, i);
+        for (Size i = eliminated_ - 1; i >= 0; --i) {
+            double* row = matrix + i * p;
+            scratch.columns.clear(), scratch.shares.clear();
+            for (Size a = starts_[i]; a < starts_[i + 1]; ++a) {
+                scratch.columns.push_back({matrix + neighbours_[a] * p + i + 1});
+                scratch.shares.push_back(-row[neighbours_[a]]);
+            }
+            if (i + 1 < p) multiply(kernels, scratch.columns, p - i - 1, 1, scratch.shares.data(), row + i + 1);
+            row[i] = 1 / row[i];
+            for (Size a = starts_[i]; a < starts_[i + 1]; ++a)
+                row[i] += scratch.shares[a - starts_[i]] * row[neighbours_[a]];
+            mirror(matrix, i);
+        }
+        return log_determinant;
+    }
+
+   private:
+    static constexpr double kFew = 0.4;  // of the nodes that are left: so many neighbours cost as much as a sweep does
+
+    // L D L' of the nodes that are eliminated, in the place of a matrix, and the core swept; the logarithm of the determinant.
+    double eliminate(const Kernels* kernels, double* matrix, bool inverse, Scratch& scratch) const {
+        double log_determinant = 0;
         for (Size i = 0; i < eliminated_; ++i) {
             double* row = matrix + i * p;
             const int32_t *begin = neighbours_.data() + starts_[i], *end = neighbours_.data() + starts_[i + 1];
-            if (!(row[i] > 0)) return false;
+            if (!(row[i] > 0)) return -kInfinity;
+            log_determinant += std::log(row[i]);
             for (const int32_t* a = begin; a < end; ++a) {
                 const double share = row[*a] / row[i];
                 double* to = matrix + *a * p;
@@ -71,41 +110,10 @@ class Elimination {
                 row[*a] = share;  // those before it are not read any more
             }
         }
-        return eliminated_ == p || lapack.factor(core_size(), core(matrix), p);
+        const Size core = p - eliminated_;
+        scratch.core.resize(sweep_room(core));
+        return log_determinant + kernels->sweep(core, matrix + eliminated_ * (p + 1), p, inverse, scratch.core.data());
     }
-
-    // Of the matrix, by its factor.
-    double log_determinant(const double* factor) const {
-        double of_eliminated = 0, of_core = 0;
-        for (Size i = 0; i < eliminated_; ++i) of_eliminated += std::log(factor[i * (p + 1)]);
-        for (Size i = eliminated_; i < p; ++i) of_core += std::log(factor[i * (p + 1)]);
-        return of_eliminated + 2 * of_core;
-    }
-
-    // The inverse W in the place of the factor. Row i of it follows from later ones, W_ij = -sum_a L_ai W_aj, j > i,
-    // summed over the neighbours; so of those that are neighbours the part before the diagonal is filled as well.
-    bool invert(Lapack& lapack, const Kernels* kernels, double* factor, std::vector<Column>& columns,
-                std::vector<double>& shares) const {
-        if (eliminated_ < p && !lapack.invert(core_size(), core(factor), p)) return false;
-        if (eliminated_ == 0) return true;
-        for (Size i = eliminated_; i < p; ++i) mirror(factor, i);
-        for (Size i = eliminated_ - 1; i >= 0; --i) {
-            double* row = factor + i * p;
-            columns.clear(), shares.clear();
-            for (Size a = starts_[i]; a < starts_[i + 1]; ++a) {
-                columns.push_back({factor + neighbours_[a] * p + i + 1});
-                shares.push_back(-row[neighbours_[a]]);
-            }
-            if (i + 1 < p) multiply(kernels, columns, p - i - 1, 1, shares.data(), row + i + 1);
-            row[i] = 1 / row[i];
-            for (Size a = starts_[i]; a < starts_[i + 1]; ++a) row[i] += shares[a - starts_[i]] * row[neighbours_[a]];
-            mirror(factor, i);
-        }
-        return true;
-    }
-
-   private:
-    static constexpr double kFew = 0.4;  // of the nodes that are left: so many neighbours cost as much as LAPACK does
 
     // Who is joined to whom among the nodes that are left, as bits.
     struct Graph {
@@ -149,9 +157,6 @@ class Elimination {
         std::sort(sources_.begin(), sources_.end());
         sources_.erase(std::unique(sources_.begin(), sources_.end()), sources_.end());
     }
-
-    Size core_size() const { return p - eliminated_; }
-    double* core(double* matrix) const { return matrix + eliminated_ * (p + 1); }
 
     // Entries of row i into the rows after it that others will be made of.
     void mirror(double* matrix, Size i) const {

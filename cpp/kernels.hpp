@@ -104,6 +104,9 @@ struct RowsByPattern {
 
 constexpr Size kMostDirections = 32;  // of a basis
 
+constexpr Size kPivots = 24;  // swept together: whole lines of eight
+constexpr Size sweep_room(Size p) { return ((p + 7) & ~Size{7}) * (((p + 7) & ~Size{7}) + 2 * kPivots); }
+
 struct Kernels {
     const char* isa;               // "base", "v3" or "v4"
     // eta = alpha + X beta + offset, r = d loss / d eta, g = X' r; returns the loss when wanted, else 0.
@@ -176,6 +179,9 @@ struct Kernels {
     // Of a symmetric tridiagonal matrix of k <= kMostDirections: `diagonal` becomes its eigenvalues, `axes` its eigenvectors, one
     // after the other, padded with zeros to a multiple of eight.
     void (*diagonalise)(Size k, double* diagonal, double* off, double* axes);
+    // Of a positive definite matrix, of which the part from the diagonal on counts, row by row: the logarithm of the determinant,
+    // -infinity if it is not one, and the inverse in its place if wanted. Needs sweep_room(p).
+    double (*sweep)(Size p, double* matrix, Size stride, bool inverse, double* room);
     // Products of dense columns, a multiple of four, with each other, added to one half of `out` (k, k) at least: each is less
     // its center, over its scale, and times the roots of weights. A run of so many rows of all of them has room in `run`.
     void (*gram)(const Columns&, const double* root, double* run, Size rows, double* out);

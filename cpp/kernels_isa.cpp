@@ -11,6 +11,7 @@
 #include "row_losses.hpp"
 #include "spin_kernels.hpp"
 #include "state_kernels.hpp"
+#include "sweep_kernels.hpp"
 #include "tridiagonal.hpp"
 
 #ifndef BREGPATH_ISA
@@ -371,6 +372,7 @@ extern "C" const bregpath::Kernels* BREGPATH_NAME(bregpath_kernels)() {
         .combine = combine,
         .add = add,
         .diagonalise = diagonalise,
+        .sweep = sweep,
         .gram = gram,
         .spread = spread,
     };

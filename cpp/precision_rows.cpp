@@ -33,8 +33,8 @@ struct Known {
 
 class PrecisionRows : public Rows {
    public:
-    PrecisionRows(const Kernels* kernels, const Lapack& lapack, const Covariance& of, double alpha_rate)
-        : Rows(kernels, of.p, of.p, alpha_rate), p_(of.p), m_(Size(of.above.size())), lapack_(lapack),
+    PrecisionRows(const Kernels* kernels, const Covariance& of, double alpha_rate)
+        : Rows(kernels, of.p, of.p, alpha_rate), p_(of.p), m_(Size(of.above.size())),
           above_(of.above), R_(m_ + p_), r_(m_ + p_), next_r_(m_ + p_), S_(m_ + p_),
           full_S_(of.matrix, of.matrix + p_ * p_), work_(p_ * p_), product_(p_ * p_) {
         for (const Size place : above_) {
@@ -101,12 +101,18 @@ class PrecisionRows : public Rows {
         return plan_ = plan;
     }
 
-    // The factor of the matrix of a point, whose diagonal is multiplied; false where it is not positive definite.
-    bool factor(const Plan& plan, const Point& at, double diagonal, double* matrix) const {
+    // The matrix of a point, whose diagonal is multiplied, in the order of a plan.
+    void write(const Plan& plan, const Point& at, double diagonal, double* matrix) const {
         plan.order.clear(matrix);
         for (size_t c = 0; c < at.columns.size(); ++c) matrix[plan.places[at.columns[c]]] = at.beta[c];
         for (Size j = 0; j < p_; ++j) matrix[plan.places[m_ + j]] = diagonal * at.alpha[j];
-        return plan.order.factor(lapack_, matrix);
+    }
+
+    // The logarithm of its determinant, -infinity where it is not positive definite.
+    double log_determinant(const Point& at, double diagonal) {
+        const Plan& plan = *plan_of(at);
+        write(plan, at, diagonal, work_.data());
+        return plan.order.log_determinant(k_, work_.data(), scratch_);
     }
 
     bool is_full(const Point& at) const { return double(2 * at.columns.size()) > kFull * double(p_ * p_); }
@@ -115,9 +121,10 @@ class PrecisionRows : public Rows {
     void multiply(const std::vector<double>& symmetric, const Point& at, double* out) {
         if (is_full(at)) {
             std::fill(work_.begin(), work_.end(), 0.0);
-            for (size_t c = 0; c < at.columns.size(); ++c) work_[above_[at.columns[c]]] = at.beta[c];
+            for (size_t c = 0; c < at.columns.size(); ++c)
+                work_[above_[at.columns[c]]] = work_[below_[at.columns[c]]] = at.beta[c];
             for (Size j = 0; j < p_; ++j) work_[j * (p_ + 1)] = at.alpha[j];
-            return lapack_.multiply(p_, symmetric.data(), work_.data(), out);
+            return multiply(symmetric, work_, out);
         }
         ends_.assign(p_, 0);
         for (const Size c : at.columns) ++ends_[one_end_[c]], ++ends_[other_end_[c]];
@@ -137,6 +144,13 @@ class PrecisionRows : public Rows {
             bregpath::multiply(k_, all.subspan(first, ends_[j] - first), p_, 1, &factors_[first], out + j * p_);
     }
 
+    // A symmetric matrix times one of which the rows are given, column after column of the transposed product.
+    void multiply(const std::vector<double>& symmetric, const std::vector<double>& rows, double* out) {
+        columns_of_.clear(), rows_of_.clear();
+        for (Size j = 0; j < p_; ++j) columns_of_.push_back({&symmetric[j * p_]}), rows_of_.push_back(&rows[j * p_]);
+        dots_.of(k_, {p_, p_, columns_of_.data(), true}, rows_of_, out);
+    }
+
     // The sums over a column of two matrices that are multiplied entry by entry, the first one that of a point.
     void column_sums(const Point& at, const double* product, std::vector<double>& out) const {
         out.resize(p_);
@@ -149,7 +163,6 @@ class PrecisionRows : public Rows {
     }
 
     const Size p_, m_;
-    Lapack lapack_;
     const Index above_;
     Index below_;
     Elimination::Numbers one_end_, other_end_;  // the nodes of each column
@@ -158,6 +171,9 @@ class PrecisionRows : public Rows {
     std::vector<double> S_, full_S_;      // the same of the covariance matrix; all of it
     std::vector<double> work_, product_, factors_;
     std::vector<Column> columns_of_;
+    std::vector<const double*> rows_of_;
+    ManyDots dots_;
+    Elimination::Scratch scratch_;
 
    private:
     double evaluate(const Point& at, Known& to, double* speed, bool want_value) {
@@ -199,29 +215,26 @@ class LikelihoodRows final : public PrecisionRows {
     void hessian(const Point& v, double* out) override {
         pause(double(p_ * p_) * p_);
         multiply(inverse_, v, product_.data());
-        if (is_full(v))
-            lapack_.multiply(p_, product_.data(), inverse_.data(), work_.data());
-        else
-            transpose(product_.data(), p_, p_, work_.data());
+        transpose(product_.data(), p_, p_, work_.data());
+        if (is_full(v)) multiply(inverse_, work_, product_.data());
         const auto entry = [&](Size j, Size k) {
-            return is_full(v) ? work_[j * p_ + k] : dot(&work_[j * p_], &inverse_[k * p_], p_);
+            return is_full(v) ? product_[j * p_ + k] : dot(&work_[j * p_], &inverse_[k * p_], p_);
         };
         for (const Size c : v.columns) *out++ = 2 * entry(one_end_[c], other_end_[c]);
         for (Size j = 0; j < p_; ++j) *out++ = entry(j, j);
     }
 
     double value(const Point& at) override {
-        const Plan& plan = *plan_of(at);
-        return factor(plan, at, 1.0, work_.data()) ? loss(plan, at, work_.data()) : kInfinity;
+        return trace(at) - log_determinant(at, 1.0);
     }
 
    protected:
     double differentiate(const Point& at, Known& to, double* r, bool) override {
         double* inverse = to.matrix.data();
         to.plan = plan_of(at);
-        if (!factor(*to.plan, at, 1.0, inverse)) return kInfinity;
-        const double value = loss(*to.plan, at, inverse);
-        if (!to.plan->order.invert(lapack_, k_, inverse, columns_of_, factors_)) return kInfinity;
+        write(*to.plan, at, 1.0, inverse);
+        const double value = trace(at) - to.plan->order.invert(k_, inverse, scratch_);
+        if (!std::isfinite(value)) return kInfinity;
         const int32_t* places = to.plan->places.data();
         for (Size c = 0; c < m_; ++c) r[c] = 2 * (S_[c] - inverse[places[c]]);
         for (Size j = m_; j < m_ + p_; ++j) r[j] = S_[j] - inverse[places[j]];
@@ -236,11 +249,11 @@ class LikelihoodRows final : public PrecisionRows {
     }
 
    private:
-    // tr(S Omega) - log det Omega, by the factor of Omega.
-    double loss(const Plan& plan, const Point& at, const double* factor) const {
-        double trace = dot(&S_[m_], at.alpha, p_);
-        for (size_t c = 0; c < at.columns.size(); ++c) trace += 2 * S_[at.columns[c]] * at.beta[c];
-        return trace - plan.order.log_determinant(factor);
+    // tr(S Omega)
+    double trace(const Point& at) const {
+        double sum = dot(&S_[m_], at.alpha, p_);
+        for (size_t c = 0; c < at.columns.size(); ++c) sum += 2 * S_[at.columns[c]] * at.beta[c];
+        return sum;
     }
 
     std::vector<double> inverse_;  // at `now`, in the order of the nodes
@@ -248,8 +261,8 @@ class LikelihoodRows final : public PrecisionRows {
 
 class CompositeRows final : public PrecisionRows {
    public:
-    CompositeRows(const Kernels* kernels, const Lapack& lapack, const Covariance& of, double alpha_rate, double margin)
-        : PrecisionRows(kernels, lapack, of, alpha_rate), margin_(margin) {}
+    CompositeRows(const Kernels* kernels, const Covariance& of, double alpha_rate, double margin)
+        : PrecisionRows(kernels, of, alpha_rate), margin_(margin) {}
 
     void hessian(const Point& v, double* out) override {
         pause(double(p_ * p_));
@@ -293,7 +306,7 @@ class CompositeRows final : public PrecisionRows {
         return std::all_of(at.alpha, at.alpha + p_, [](double d) { return d > 0; });
     }
 
-    bool is_inside(const Point& at) { return factor(*plan_of(at), at, 1 - margin_, work_.data()); }
+    bool is_inside(const Point& at) { return std::isfinite(log_determinant(at, 1 - margin_)); }
 
     double loss(const Point& at, const std::vector<double>& quadratic) const {
         double value = 0;
@@ -307,14 +320,12 @@ class CompositeRows final : public PrecisionRows {
 
 }  // namespace
 
-std::unique_ptr<Rows> likelihood_rows(const Kernels* kernels, const Lapack& lapack, const Covariance& of,
-                                      double alpha_rate) {
-    return std::make_unique<LikelihoodRows>(kernels, lapack, of, alpha_rate);
+std::unique_ptr<Rows> likelihood_rows(const Kernels* kernels, const Covariance& of, double alpha_rate) {
+    return std::make_unique<LikelihoodRows>(kernels, of, alpha_rate);
 }
 
-std::unique_ptr<Rows> composite_rows(const Kernels* kernels, const Lapack& lapack, const Covariance& of,
-                                     double alpha_rate, double margin) {
-    return std::make_unique<CompositeRows>(kernels, lapack, of, alpha_rate, margin);
+std::unique_ptr<Rows> composite_rows(const Kernels* kernels, const Covariance& of, double alpha_rate, double margin) {
+    return std::make_unique<CompositeRows>(kernels, of, alpha_rate, margin);
 }
 
 }  // namespace bregpath

@@ -8,7 +8,6 @@
 
 #include "chebyshev.hpp"
 #include "kernels.hpp"
-#include "lapack.hpp"
 #include "penalty.hpp"
 
 namespace bregpath {
@@ -134,9 +133,8 @@ struct Covariance {
     Index above;           // places j * p + k, j < k, of the columns
 };
 
-std::unique_ptr<Rows> likelihood_rows(const Kernels*, const Lapack&, const Covariance&, double alpha_rate);
+std::unique_ptr<Rows> likelihood_rows(const Kernels*, const Covariance&, double alpha_rate);
 // Infinite where a matrix with unit diagonal would have an eigenvalue below the margin.
-std::unique_ptr<Rows> composite_rows(const Kernels*, const Lapack&, const Covariance&, double alpha_rate,
-                                     double margin);
+std::unique_ptr<Rows> composite_rows(const Kernels*, const Covariance&, double alpha_rate, double margin);
 
 }  // namespace bregpath

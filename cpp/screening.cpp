@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "arguments.hpp"
+#include "columns.hpp"
 
 namespace {
 
@@ -13,7 +14,6 @@ using namespace bregpath;
 
 const Kernels* kernels = nullptr;  // chosen once, when the module is loaded
 constexpr Size kTogether = 16384;  // columns, whose addresses are gathered at a time
-constexpr Size kPacked = 64;       // vectors that are packed at a time
 constexpr Size kRunNumbers = 65536, kMinRun = 64, kMaxRun = 4096;  // of a run of rows of all columns, and its rows
 
 // All columns of a design where they lie.
@@ -53,18 +53,14 @@ class Store {
         std::vector<double> sums(b, 0.0), part;
         const bool shifts = dense_ && scale_;  // sparse columns are centred by the kernel
         if (shifts) kernels->totals(n_, b, vectors, sums.data());
-        const Size many = dense_ ? b & ~Size{7} : 0, rows = std::min(n_, kMaxRun);
-        std::vector<double> run(std::min(many, kPacked) * rows);
+        ManyDots dots;
         std::vector<Column> at;
         for (Size first = 0; first < k; first += kTogether) {
             const Size count = std::min(kTogether, k - first);
             at.clear();
             for (Size c = first; c < first + count; ++c) at.push_back(column(some ? columns[c] : c));
             part.resize(b * count);
-            const Columns x{n_, count, at.data(), dense_ != nullptr};
-            for (Size l = 0; l < many; l += kPacked)
-                kernels->many_dots(x, &each[l], std::min(kPacked, many - l), run.data(), rows, &part[l * count]);
-            if (many < b) kernels->dots(x, each.data() + many, b - many, part.data() + many * count);
+            dots.of(kernels, {n_, count, at.data(), dense_ != nullptr}, each, part.data());
             for (Size l = 0; l < b; ++l)
                 for (Size c = 0; c < count; ++c) {
                     const Size j = some ? columns[first + c] : first + c;

@@ -151,14 +151,6 @@ std::unique_ptr<Rows> read_graph_rows(const Kernel& loss, const Named& block, Da
     return spin_rows(kernels, std::move(nodes), features, std::move(ends), alpha_rate);
 }
 
-// A routine by the name of SciPy's signature of it, which tells the size of its integers.
-template <class Routine>
-Routine* read_routine(const Named& from, const char* name) {
-    const auto capsule = from.get<nb::capsule>(name);
-    require(std::string(capsule.name()).find(", int *, ") != std::string::npos, "LAPACK has integers of another size");
-    return reinterpret_cast<Routine*>(capsule.data());
-}
-
 std::unique_ptr<Rows> read_precision_rows(const Kernel& loss, const Named& block, const Named& data, Size m,
                                           double alpha_rate) {
     const Size p = block.get<Size>("n_nodes");
@@ -167,14 +159,8 @@ std::unique_ptr<Rows> read_precision_rows(const Kernel& loss, const Named& block
     require(std::all_of(above, above + m, [p](int64_t i) { return i >= 0 && i < p * p && i / p < i % p; }),
             "a coefficient has a place out of range");
     const Covariance covariance{p, data.numbers("y", {p * p}), Index(above, above + m)};
-    const Named routines("LAPACK", data.get<nb::dict>("lapack"));
-    const Lapack lapack{read_routine<Lapack::Triangular>(routines, "dpotrf"),
-                        read_routine<Lapack::Triangular>(routines, "dpotri"),
-                        read_routine<Lapack::Solve>(routines, "dtrsm"),
-                        read_routine<Lapack::Symmetric>(routines, "dsymm"),
-                        read_routine<Lapack::General>(routines, "dgemm")};
-    if (loss.name == "gaussian-likelihood") return likelihood_rows(kernels, lapack, covariance, alpha_rate);
-    return composite_rows(kernels, lapack, covariance, alpha_rate, loss.numbers.get<double>("margin"));
+    if (loss.name == "gaussian-likelihood") return likelihood_rows(kernels, covariance, alpha_rate);
+    return composite_rows(kernels, covariance, alpha_rate, loss.numbers.get<double>("margin"));
 }
 
 // Rows of the predictor, which is a whole matrix in a Gaussian graph.

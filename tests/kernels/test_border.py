@@ -107,8 +107,6 @@ def test_what_does_not_fit_is_refused(changes, message):
         ([1, 2, 3], {}, "place out of range"),  # below the diagonal
         ([1, 2, 9], {}, "place out of range"),
         ([1, 2], {}, "`above` has a wrong shape"),
-        ([1, 2, 5], {"lapack": {}}, "LAPACK: `dpotrf` is missing"),
-        ([1, 2, 5], {"lapack": {"dpotrf": 1}}, "LAPACK: `dpotrf` is of a wrong kind"),
     ],
 )
 def test_a_precision_matrix_that_does_not_fit_is_refused(places, changes, message):

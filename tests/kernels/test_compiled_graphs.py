@@ -32,12 +32,12 @@ def states(n, p, q=3):
     return np.cumsum(np.where(rng.random((n, p)) < 0.6, 0, rng.integers(q, size=(n, p))), axis=1) % q
 
 
-def run(problem, step):
-    """The knots between blocks of steps."""
+def run(problem, step, ratio=4):
+    """The knots between blocks of steps, up to a multiple of the first entry's time."""
     flow = GLBI(problem, step, 0.01)
     state = flow.start()
     t0 = state.knot.t
-    end = 4 * t0 if step is None else t0 + 30 * step
+    end = ratio * t0 if step is None else t0 + 30 * step
     knots = []
     while state.knot.t < end:
         state, _ = flow.advance(state, end)
@@ -45,12 +45,12 @@ def run(problem, step):
     return knots
 
 
-def assert_same_states(problem, step):
+def assert_same_states(problem, step, ratio=4):
     """All rows are the problem's own: estimators would collapse those that repeat."""
-    compiled = run(problem, step)
+    compiled = run(problem, step, ratio)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_kernels, "_compiled", None)
-        reference = run(problem, step)
+        reference = run(problem, step, ratio)
     assert len(compiled) == len(reference)
     assert np.count_nonzero(problem.penalty.primal(reference[-1].z, problem.kappa)) >= 3
     for one, two in zip(compiled, reference, strict=True):
@@ -150,8 +150,37 @@ def test_gaussian_graphs(loss, shape, step):
 
 @pytest.mark.parametrize(("loss", "shape"), [("likelihood", "chain"), ("composite", "chain"), ("likelihood", "factor")])
 def test_many_nodes(loss, shape):
-    """Chains are eliminated node by node; graphs of a factor are full, and large ones are inverted by halves."""
+    """Chains are eliminated node by node; graphs of a factor are full, and swept."""
     assert_same_states(gaussian(70, loss, shape), None)
+
+
+# Pivots are swept by 24, of rows that are padded to eight. These sizes fill both exactly, or go beyond by one.
+@pytest.mark.parametrize("p", [5, 8, 9, 24, 25, 48, 49])
+@pytest.mark.parametrize("loss", ["likelihood", "composite"])
+def test_full_matrices(loss, p):
+    """Composite paths would come to their boundary, the sooner the larger kappa is."""
+    if loss == "likelihood":
+        assert_same_states(gaussian(p, loss, "factor"), None)
+    else:
+        assert_same_states(gaussian(p, loss, "factor", kappa=0.3), None, ratio=2)
+
+
+@pytest.mark.parametrize("p", [5, 8, 9, 24, 25, 48, 49])
+def test_determinants_of_full_matrices(p):
+    """Up to matrices whose least eigenvalue is a thousandth, and beyond."""
+    problem = gaussian(p, "likelihood", "factor")
+    flow, above = GLBI(problem, None, 0.01), np.triu_indices(p, 1)
+    root = np.random.default_rng(p).normal(size=(p, 2 * p))
+    matrix = root @ root.T / (2 * p)
+    bottom = np.linalg.eigvalsh(matrix)[0]
+    below = np.array([0.0, 0.999, 1.001]) * bottom
+    alpha = np.diagonal(matrix) - below[:, None]
+    beta = np.tile(matrix[above][:, None], (3, 1, 1))
+    found = flow.values(flow.start(), alpha, np.arange(p * (p - 1) // 2), beta)
+    for value, cut in zip(found[:2], below, strict=False):
+        trace = np.sum(problem.y * (matrix - cut * np.eye(p)))
+        assert_allclose(value, trace - np.linalg.slogdet(matrix - cut * np.eye(p))[1], rtol=1e-9)
+    assert np.isinf(found[2])
 
 
 @pytest.mark.parametrize("loss", ["likelihood", "composite"])

@@ -140,8 +140,6 @@ def _make_stepper(system: System) -> Any:
     data: dict[str, Any] = {"y": _floats(y), "w": _floats(problem.w), "offset": None}
     if problem.offset.any():
         data["offset"] = _floats(problem.offset)
-    if block.name == "precision":
-        data["lapack"] = _lapack()
     return _core.Stepper(
         loss=typed(problem.loss.kernel() or _called_back(problem)),
         penalty=typed(penalty),
@@ -158,14 +156,6 @@ def _make_stepper(system: System) -> Any:
         },
         check=_interrupts.check,
     )
-
-
-def _lapack() -> dict[str, Any]:
-    """The routines for symmetric matrices that SciPy has linked, as capsules of their addresses."""
-    from scipy.linalg import cython_blas, cython_lapack
-
-    names = {cython_lapack: ("dpotrf", "dpotri"), cython_blas: ("dtrsm", "dsymm", "dgemm")}
-    return {name: module.__pyx_capi__[name] for module, some in names.items() for name in some}
 
 
 def _called_back(problem: Problem) -> Kernel:
