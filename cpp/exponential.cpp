@@ -9,10 +9,10 @@
 
 #include "arguments.hpp"
 #include "columns.hpp"
+#include "crossing.hpp"
 #include "exponential_border.hpp"
 #include "lookout.hpp"
-#include "modes.hpp"
-#include "mover_hessian.hpp"
+#include "mover_inverse.hpp"
 #include "vectors.hpp"
 
 namespace {
@@ -20,14 +20,12 @@ namespace {
 using namespace bregpath;
 
 const Kernels* kernels = nullptr;
-constexpr double kStillLoose = 0.8;  // share of the looseness of a bound that the next one has
-constexpr double kTight = 16.5, kDoubles = 2.5;  // modes up to which a bound is tight, and in which its looseness doubles, as seen
 
 class Exponential {
    public:
     Exponential(nb::dict penalty, nb::dict block, nb::dict settings, nb::callable check)
         : arguments_(nb::make_tuple(penalty, block)), lookout_(std::move(check)), set_(Named("the settings", settings)),
-          hessian_(read_hessian(Named("the block", block))) {
+          inverse_(read_inverse(Named("the block", block))) {
         const Named limits("the penalty", penalty), gram("the block", block);
         m_ = gram.length("gram_mean"), all_ = m_ + 1;
         mean_ = gram.numbers("gram_mean", {m_});
@@ -67,7 +65,7 @@ class Exponential {
                 const ExponentialKnots start = knots.from(last);
                 load(start);
                 require_rows();
-                hessian_.follow(movers_);
+                inverse_.follow(kernels, movers_, shift_at(*start.t));
                 const double length = decompose(rounded(std::max(h, set_.least_trial * *start.t)));
                 set_knots(length);
                 const Size count = walk(start);
@@ -86,13 +84,19 @@ class Exponential {
     }
 
    private:
-    static MoverHessian read_hessian(const Named& block) {
+    static MoverInverse read_inverse(const Named& block) {
         const Size m = block.length("gram_mean");
         const auto [gram, stride] = block.square("gram", m);
         return {gram, stride, block.numbers("gram_mean", {m}), m};
     }
 
     double rounded(double h) const { return round_down(h, set_.step_bits, set_.nudge); }
+
+    // The curvature below which nothing much happens in a step: a power of two, so that it hardly ever changes.
+    double shift_at(double t) {
+        const double rounding = set_.least_shift * inverse_.sum_of_curvatures(movers_);
+        return round_down(std::max(set_.shift / (set_.kappa * t), rounding), 1, set_.nudge);
+    }
 
     Size k() const { return Size(rates_.size()); }
 
@@ -139,98 +143,78 @@ class Exponential {
 
     // Lanczos' method: modes with which coefficients err by little up to some length, which is returned.
     double decompose(double length) {
-        const Size size = hessian_.size();
-        basis_.resize(set_.max_modes * size), on_movers_.resize(set_.max_modes * size), rest_.assign(size, 0.0);
+        const Size size = inverse_.size();
+        basis_.resize(set_.max_modes * size), rest_.assign(size, 0.0);
         diagonal_.clear(), off_.clear(), rates_.clear();
         for (size_t i = 0; i < movers_.size(); ++i) rest_[i] = slope_[movers_[i]];
         const double speed = std::sqrt(dot(rest_.data(), rest_.data(), size));
         if (speed == 0) return length;
         double left = speed;
-        looseness_ = 1.0;
-        for (bool enough = false; !enough;) {
+        for (bool is_enough = false; !is_enough;) {
             const Size k = Size(diagonal_.size());
             lookout_(double(size) * double(size));
             if (k > 0) off_.push_back(left);
             diagonal_.push_back(0);
-            left = kernels->next_direction(size, hessian_.matrix(), hessian_.stride(), basis_.data(), k, left, rest_.data(),
+            left = kernels->next_direction(size, inverse_.matrix(), inverse_.stride(), basis_.data(), k, left, rest_.data(),
                                            &diagonal_[k]);
-            enough = is_enough(left, speed, length);
+            is_enough = find_modes(left, speed, length);
         }
-        mix_modes(speed);
         return length;
     }
 
     // By how much a direction moves the mean of the predictor.
-    double mean_along(const double* v) const { return dot(hessian_.means(), v, hessian_.size()); }
+    double mean_along(const double* v) const { return dot(inverse_.means(), v, inverse_.size()); }
 
-    // Whether the modes so far will do; where no more are allowed the length is shortened until they do. Modes are dearer than
-    // products with small matrices: they are found only where a bound does not tell that they are too few. By how much the
-    // bound was too low when they were tells the same of those that come next: it hardly ever gets better, and if it did, there
-    // would be one mode more.
-    bool is_enough(double left, double speed, double& length) {
-        const Size k = Size(diagonal_.size()), stride = lines(k);
-        const double allowed = set_.mode_share * allowed_, scale = set_.kappa * set_.kappa * left * speed;
-        const double most = std::accumulate(diagonal_.begin(), diagonal_.end(), 0.0);  // no curvature is larger than their sum
-        const bool is_last = k == Size(movers_.size()) || k == set_.max_modes || left <= set_.breakdown * most;
-        if (double(k) > kTight) looseness_ = std::max(looseness_, std::exp2((double(k) - kTight) / kDoubles));
-        const double bound = is_last ? 0.0 : scale * LeastCorner(diagonal_, off_, set_.kappa, length).value(allowed / (looseness_ * scale));
-        if (looseness_ * bound > allowed) return false;
+    // Whether the modes so far will do; where no more are allowed the length is shortened until they do.
+    bool find_modes(double left, double speed, double& length) {
+        const Size k = Size(diagonal_.size()), stride = lines(k), size = inverse_.size();
         rates_ = diagonal_, spare_ = off_;
-        spare_.resize(k), mix_.resize(k * stride);
+        spare_.resize(k), mix_.resize(k * stride), tail_.resize(k);
         kernels->diagonalise(k, rates_.data(), spare_.data(), mix_.data());
-        const double largest = *std::max_element(rates_.begin(), rates_.end());
-        for (double& rate : rates_) rate = set_.kappa * std::max(rate, 0.0);
-        if (k == Size(movers_.size()) || left <= set_.breakdown * largest) {
-            std::fill(rest_.begin(), rest_.end(), 0.0);
-            return true;
-        }
-        const auto error = [&] {
-            const double* past = decay(length).past;
-            double corner = 0;
-            for (Size i = 0; i < k; ++i) corner += mix_[i * stride] * mix_[i * stride + k - 1] * past[i];
-            return std::abs(scale * corner);
-        };
-        while (k == set_.max_modes && error() > allowed) length *= 0.5;
-        const double left_out = error();
-        if (bound > 0) looseness_ = std::max(1.0, kStillLoose * left_out / bound);
-        return left_out <= allowed;
-    }
-
-    // From eigenvectors to mix_[i * lines(k) + c]: the share of the basis vector c in mode i.
-    void mix_modes(double speed) {
-        const Size stride = lines(k());
-        for (Size i = 0; i < k(); ++i) {
+        const double sum = std::accumulate(diagonal_.begin(), diagonal_.end(), 0.0), allowed = set_.mode_share * allowed_;
+        for (Size i = 0; i < k; ++i) {
             const double first = speed * mix_[i * stride];
             for (Size c = 0; c < stride; ++c) mix_[i * stride + c] *= first;
+            tail_[i] = mix_[i * stride + k - 1] / rates_[i];
+            rates_[i] = set_.kappa * std::max(1 / rates_[i] - inverse_.shift(), 0.0);
         }
+        const bool is_all = k == Size(movers_.size()) || left <= set_.breakdown * sum;
+        while (k == set_.max_modes && !is_all && left * most_of_tail(length) > allowed) length *= 0.5;
+        if (!is_all && left * most_of_tail(length) > allowed) return false;
+        moves_.resize(k * size);
+        kernels->combine_rows(basis_.data(), size, k, mix_.data(), stride, k, moves_.data());
+        for (Size i = 0; i < k && !is_all; ++i) add(tail_[i], rest_.data(), &moves_[i * size], size);
+        return true;
     }
 
-    // The integral of what is left of each mode after a time, that of the integral, and what is left: they lie in this order.
+    // The most that what is left of a product adds to coefficients within a step, as seen where its modes have decayed.
+    double most_of_tail(double length) {
+        double most = 0;
+        for (Size i = 0; i <= k(); ++i) {
+            const Decay share = decay(i < k() ? 1 / std::max(rates_[i], 1 / length) : length);
+            most = std::max(most, std::abs(set_.kappa * dot(share.change, tail_.data(), k())));
+        }
+        return most;
+    }
+
+    // The integral of what is left of each mode after a time, and that of the integral: they lie in this order.
     struct Decay {
-        double *change, *past, *left;
+        double *change, *past;
     };
     Decay decay(double tau) {
-        const Decay to{decays_.data(), &decays_[kMostDirections], &decays_[2 * kMostDirections]};
-        kernels->decay(k(), rates_.data(), tau, to.left, to.change, to.past);
+        const Decay to{decays_.data(), &decays_[kMostDirections]};
+        kernels->decay(k(), rates_.data(), tau, to.change, to.past);
         return to;
     }
 
     // Times between which a cubic errs by little.
     void set_knots(double length) {
         const double allowed = set_.knot_share * allowed_;
-        const Size size = hessian_.size(), stride = lines(k());
-        // A mode moves no coefficient faster than all of them together: most need not be looked at more closely.
-        const auto matters = [&](double speed, double rate) { return set_.kappa * speed > set_.negligible * allowed * rate; };
-        chosen_.clear(), sums_.clear(), bends_.clear(), bent_.clear();
+        bends_.clear(), bent_.clear();
         for (Size i = 0; i < k(); ++i) {
-            const double* mode = &mix_[i * stride];
-            if (!matters((1 + 1e-9) * std::sqrt(dot(mode, mode, k())), rates_[i])) continue;
-            chosen_.push_back(i), sums_.insert(sums_.end(), mode, mode + stride);
-        }
-        kernels->combine_rows(basis_.data(), size, k(), sums_.data(), stride, Size(chosen_.size()), on_movers_.data());
-        for (size_t l = 0; l < chosen_.size(); ++l) {
-            const double speed = largest_of(&on_movers_[l * size], Size(movers_.size()), 0.0), rate = rates_[chosen_[l]];
-            if (matters(speed, rate)) bends_.push_back(set_.kappa * speed * rate * rate * rate / 384), bent_.push_back(rate);
+            const double speed = set_.kappa * largest_of(&moves_[i * inverse_.size()], Size(movers_.size()), 0.0), rate = rates_[i];
+            // What is negligible altogether may be rounding, which must not decide.
+            if (speed > set_.negligible * allowed * rate) bends_.push_back(speed * rate * rate * rate / 384), bent_.push_back(rate);
         }
         knots_.clear();
         for (double tau = 0; tau < length && Size(knots_.size()) < set_.max_inner; knots_.push_back(tau)) {
@@ -277,21 +261,20 @@ class Exponential {
 
     // All coordinates, slopes and integrals, and the loss, at a time after the start of the step.
     void place(double tau, const ExponentialKnots& to) {
-        const Size size = hessian_.size(), stride = lines(k());
-        const Decay share = decay(tau);  // of the change of coefficients, of its integral, and of their slopes
+        const Size size = inverse_.size();
+        const Decay share = decay(tau);  // of the moves, in the change of coefficients and in its integral
         for (Size i = 0; i < k(); ++i) share.change[i] *= set_.kappa, share.past[i] *= set_.kappa;
-        kernels->combine_rows(mix_.data(), stride, k(), share.change, kMostDirections, 3, in_basis_.data());
-        kernels->combine_rows(basis_.data(), size, k(), in_basis_.data(), stride, 3, on_movers_.data());
+        on_movers_.resize(2 * size);
+        kernels->combine_rows(moves_.data(), size, k(), share.change, kMostDirections, 2, on_movers_.data());
         follow_all();
         const double u = mean_along(on_movers_.data()), past = mean_along(on_movers_.data() + size);
         kernels->coast(m_, tau, z_.data(), slope_.data(), &both_[m_], both_.data(), mean_, past, u, to.z, to.slope);
-        to.slope[m_] = slope_[m_], to.z[m_] = z_[m_] + tau * slope_[m_];
+        to.slope[m_] = slope_[m_] - (fit_intercept_ ? u : 0.0), to.z[m_] = z_[m_] + tau * slope_[m_];
         std::copy(integral_.begin(), integral_.end(), to.integral);
         *to.value = value_;
         for (size_t i = 0; i < movers_.size(); ++i) {
             const Size j = movers_[i];
             to.z[j] = z_[j] + on_movers_[i] / set_.kappa;
-            if (k() > 0) to.slope[j] = on_movers_[2 * size + i] - in_basis_[k() - 1] * rest_[i];
             if (to.integrals > 0) to.integral[j] += tau * beta_[j] + on_movers_[size + i];
             *to.value -= 0.5 * on_movers_[i] * (slope_[j] + to.slope[j]);
         }
@@ -302,7 +285,7 @@ class Exponential {
         const Size columns = Size(rows_.size());
         lookout_(2 * double(m_) * double(columns));
         sums_.resize(2 * columns);
-        for (Size l = 0; l < 2; ++l) std::copy_n(&on_movers_[l * hessian_.size()], columns, &sums_[l * columns]);
+        for (Size l = 0; l < 2; ++l) std::copy_n(&on_movers_[l * inverse_.size()], columns, &sums_[l * columns]);
         multiply(kernels, rows_, m_, 2, sums_.data(), both_.data());
     }
 
@@ -314,8 +297,8 @@ class Exponential {
 
     // The sums of exponentials of the crossing coordinates alone: of changes where they move, of integrals where not.
     void follow_crossing() {
-        const Size a = Size(movers_.size()), stride = lines(k());
-        sums_.resize(crossing_.size() * k()), in_modes_.resize(k());
+        const Size a = Size(movers_.size()), size = inverse_.size();
+        sums_.resize(crossing_.size() * k());
         for (size_t q = 0; q < crossing_.size(); ++q) {
             const Size j = crossing_[q];
             const auto found = std::lower_bound(movers_.begin(), movers_.end(), j);
@@ -324,11 +307,10 @@ class Exponential {
                 spare_.assign(a, mean_[j]);
                 for (size_t i = 0; i < rows_.size(); ++i) spare_[i] = rows_[i].values[j] + mean_[j] * mean_[movers_[i]];
             }
-            for (Size c = 0; c < k(); ++c) {
-                const double* v = &basis_[c * hessian_.size()];
-                in_modes_[c] = moves ? v[found - movers_.begin()] : dot(spare_.data(), v, a);
+            for (Size i = 0; i < k(); ++i) {
+                const double* move = &moves_[i * size];
+                sums_[q * k() + i] = moves ? move[found - movers_.begin()] : dot(spare_.data(), move, a);
             }
-            for (Size i = 0; i < k(); ++i) sums_[q * k() + i] = dot(in_modes_.data(), &mix_[i * stride], k());
         }
     }
 
@@ -358,19 +340,17 @@ class Exponential {
     std::vector<double> low_tie_, high_tie_;  // closer to them it is on them
     // At the start of a step.
     double allowed_ = 0, value_ = 0;
-    double looseness_ = 1;  // by which the error of modes is larger than its bound, at least
     std::vector<double> z_, slope_, beta_, integral_;
     std::vector<double> lowest_, highest_;  // between which values a coordinate goes
     std::vector<Size> movers_, crossing_;
     std::vector<Column> rows_;  // of the Gram matrix
-    MoverHessian hessian_;
+    MoverInverse inverse_;
     // Its modes.
-    Aligned basis_, rest_, on_movers_;
-    std::vector<double> diagonal_, off_, rates_, mix_;
-    std::vector<Size> chosen_;
+    Aligned basis_, rest_, moves_, on_movers_;
+    std::vector<double> diagonal_, off_, rates_, mix_, tail_;
     std::vector<double> bends_, bent_, knots_;
-    std::vector<double> sums_, spare_, in_modes_, both_;
-    std::vector<double> in_basis_ = std::vector<double>(3 * kMostDirections), decays_ = in_basis_;
+    std::vector<double> sums_, spare_, both_;
+    std::vector<double> decays_ = std::vector<double>(2 * kMostDirections);
 };
 
 }  // namespace

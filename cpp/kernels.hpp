@@ -160,14 +160,16 @@ struct Kernels {
     void (*weigh)(Size, const double* h, const double* x, double* out);
     // A symmetric matrix times a vector, padded to multiples of eight.
     void (*symmetric_product)(Size size, const double* matrix, Size stride, const double* v, double* out);
+    // To such a matrix, the square of a vector, times a factor.
+    void (*change_by_square)(Size size, double factor, const double* v, double* matrix, Size stride);
     // Lanczos' method with such a matrix: direction k < kMostDirections of a basis, from what is left of a product with the one
     // before and its length; then what is left of the product with direction k, its `corner`, and the length as the result.
     double (*next_direction)(Size size, const double* matrix, Size stride, double* basis, Size k, double before, double* left,
                              double* corner);
     // Sums of k rows, a multiple of eight numbers each, one for each of `sums` sets of shares, which are `apart` from each other.
     void (*combine_rows)(const double* rows, Size size, Size k, const double* shares, Size apart, Size sums, double* out);
-    // What is left of exp(-rate tau) of k rates, its integral, and that of the integral.
-    void (*decay)(Size k, const double* rates, double tau, double* left, double* change, double* past);
+    // The integral of exp(-rate tau) of k rates, and that of the integral.
+    void (*decay)(Size k, const double* rates, double tau, double* change, double* past);
     // Coordinates at rest after a time; by how much the farthest is beyond its bounds.
     void (*coast)(Size m, double time, const double* z, const double* slope, const double* past, const double* change,
                   const double* mean, double past_of_mean, double change_of_mean, double* z_then, double* slope_then);

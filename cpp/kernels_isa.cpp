@@ -364,6 +364,7 @@ extern "C" const bregpath::Kernels* BREGPATH_NAME(bregpath_kernels)() {
         .log_factors = log_factors,
         .weigh = weigh,
         .symmetric_product = symmetric_product,
+        .change_by_square = change_by_square,
         .next_direction = next_direction,
         .combine_rows = combine_rows,
         .decay = decay,

@@ -34,6 +34,16 @@ void symmetric_product(Size size, const double* matrix, Size stride, const doubl
     }
 }
 
+// To such a matrix, the square of a vector, times a factor.
+void change_by_square(Size size, double factor, const double* v, double* matrix, Size stride) {
+    for (Size j = 0; j < size; ++j) {
+        const double share = factor * v[j];
+        double* row = matrix + j * stride;
+#pragma omp simd
+        for (Size i = 0; i < size; ++i) row[i] += share * v[i];
+    }
+}
+
 // Of some lines of eight numbers the sum of rows, each times its share, is taken off.
 template <int lines>
 void take_off_lines(const double* rows, Size stride, Size k, const double* shares, double* from) {
@@ -109,9 +119,9 @@ void combine_rows(const double* rows, Size size, Size k, const double* shares, S
     }
 }
 
-// What is left of exp(-x), x = rate tau, its integral, and that of the integral: for small x by the series of the last, of which
-// the others follow without a difference that cancels.
-void decay(Size k, const double* rates, double tau, double* left, double* change, double* past) {
+// The integral of exp(-x), x = rate tau, and that of the integral: for small x by the series of the latter, of which the other
+// follows without a difference that cancels.
+void decay(Size k, const double* rates, double tau, double* change, double* past) {
     constexpr double small = 0.5;
 #pragma omp simd
     for (Size i = 0; i < k; ++i) {
@@ -120,9 +130,8 @@ void decay(Size k, const double* rates, double tau, double* left, double* change
                                          2.505210838544172e-8, 2.755731922398589e-7, 2.7557319223985893e-6,
                                          2.48015873015873e-5, 1.984126984126984e-4, 1.388888888888889e-3,
                                          8.333333333333333e-3, 4.1666666666666664e-2, 0.16666666666666666, 0.5);
-        const double rest = fast_exp(-x), fall = 1 - rest, share = 1 / far;
+        const double fall = 1 - fast_exp(-x), share = 1 / far;
         const double once = x < small ? 1 - x * series : fall * share;
-        left[i] = x < small ? 1 - x * once : rest;
         change[i] = tau * once;
         past[i] = tau * tau * (x < small ? series : (x - fall) * (share * share));
     }

@@ -21,7 +21,7 @@ CONSTANTS = {
     name: getattr(exponential, name)
     for name in (
         *("MAX_MODES", "MAX_INNER", "MAX_ROOT", "MODE_SHARE", "KNOT_SHARE", "NEGLIGIBLE", "BREAKDOWN"),
-        *("TIE", "ROUNDING", "LEAST_TRIAL", "LEAST_STEP", "LEAST_SCALE", "AFTER_EVENT", "AFTER_NONE"),
+        *("TIE", "ROUNDING", "SHIFT", "LEAST_SHIFT", "LEAST_TRIAL", "LEAST_STEP", "LEAST_SCALE", "AFTER_EVENT", "AFTER_NONE"),
     )
 } | {name: getattr(reference, name) for name in ("STEP_BITS", "NUDGE")}
 

@@ -7,9 +7,18 @@ Hessian and ``s_0`` minus the gradient at the start of a step,
           z_j(\tau) = z_j + \tau s_j - E_{jA} \Phi(\tau)\, s_0, \quad \Phi = \int_0^\tau \phi
 
 for every coordinate j at rest, E being the moments of all. Lanczos' method from ``s_0`` turns this into sums of few
-scalar exponentials: a step needs as many products with E as there are of them, has no stability limit, and ends exactly
-where a coordinate reaches its threshold. Inside a step, knots are set where the cubics between them need them, at the
-cost of no product.
+scalar exponentials: a step has no stability limit, and ends exactly where a coordinate reaches its threshold. Inside a
+step, knots are set where the cubics between them need them, at the cost of no product.
+
+Products are with the inverse ``K = (H + sigma)^-1``, the shift ``sigma`` being that of what hardly decays within a step:
+what is slow, and decides where everything comes to rest, is found first, and three or four modes do where powers of ``H``
+would need ten (van den Eshof and Hochbruck 2006). With ``K V = V T + w e_k'`` and ``a(tau) = phi(T^-1 - sigma) |s_0| e_1``
+
+.. math:: \beta - \beta_0 = V a + w\, d, \quad d = e_k' T^{-1} a, \qquad
+          s = s_0 - H(\beta - \beta_0) = V e^{-\kappa\tau(T^{-1} - \sigma)} |s_0| e_1 + \sigma w\, d,
+
+so that slopes and coefficients agree exactly, however few modes there are. All that is left out is a part of the speed along
+``w``, of which the integral is at most ``|w d|``.
 
 Intercept and columns are one vector: the intercept is a last, unpenalised coordinate ``alpha / kappa``. Nothing that is
 decided here depends on which columns at rest are in the working set, but for the event that ends a step: so a block of
@@ -39,10 +48,12 @@ MAX_RATIO = 2  # columns over rows, up to which the Gram matrix of any of them p
 MAX_STIFFNESS = 1e3  # curvature of the loss in the intercept over that in columns
 MAX_MODES = 24  # of Lanczos' method, beyond which a step is shortened
 MAX_INNER = 32  # knots of a step
-MODE_SHARE = 1e-6  # of the error of a step that is allowed to modes that are left out
+MODE_SHARE = 0.01  # of the error of a step that is allowed to modes that are left out
+SHIFT = 30.0  # over kappa t: the curvature below which nothing much happens in a step
+LEAST_SHIFT = 1e-12  # of the sum of all curvatures: a smaller one is rounding
 KNOT_SHARE = 0.25  # of the same, that is allowed to the cubics between its knots
 NEGLIGIBLE = 0.01  # of what is allowed to the cubics: a mode that moves coefficients by less sets no knots
-BREAKDOWN = 1e-14  # of the largest rate: what is left of a direction that is rounding
+BREAKDOWN = 1e-14  # of the sum of what a product makes of all directions: what is left of a direction that is rounding
 TIE = 1e-12  # closer than this to its threshold, relative to it, a coordinate is on it
 LEAST_TRIAL = 0.02  # of t, for the length that is tried
 AFTER_EVENT, AFTER_NONE = 1.5, 2.0  # the next trial over the length of a step that ended at an event, or did not
@@ -147,23 +158,27 @@ class _Moments:
         columns = movers[: len(movers) - self.fit_intercept]
         return self.gram[columns], np.append(self.mean[columns], 1.0)[: len(movers)]
 
-    def image(self, rows: Array, means: Array, v: Array) -> Array:
-        """The Hessian of all coordinates times a direction of those that move."""
-        u = means @ v
-        return np.append(v[: len(rows)] @ rows + u * self.mean, u * self.fit_intercept)
+    def hessian(self, movers: IntArray) -> Array:
+        """That of the coordinates that move."""
+        rows, means = self.products(movers)
+        hessian = np.outer(means, means)
+        hessian[: len(rows), : len(rows)] += rows[:, movers[: len(rows)]]
+        return hessian
+
+    def images(self, movers: IntArray, directions: Array) -> Array:
+        """The Hessian of all coordinates times some directions of those that move."""
+        rows, means = self.products(movers)
+        u = directions @ means
+        columns = directions[:, : len(rows)] @ rows + np.outer(u, self.mean)
+        return np.column_stack([columns, u * self.fit_intercept])
 
 
 class _Modes(NamedTuple):
-    """Few exponentials instead of the one of a matrix: ``basis' mix[:, i]`` is a direction that decays at ``rates[i]``.
+    """Few exponentials instead of the one of a matrix: directions in which coefficients move, at rates that decay."""
 
-    The directions add up to the slopes at the start of the step.
-    """
-
-    basis: Array  # (k, movers) orthonormal
+    moves: Array  # (k, movers)
     images: Array  # (k, m + 1) the Hessian times them
-    rates: Array  # (k,) kappa times eigenvalues
-    mix: Array  # (k, k)
-    rest: Array  # (movers,) what the Hessian adds to the last of the basis that is outside of all of them
+    rates: Array  # (k,) kappa times curvatures
 
 
 class _Bounds(NamedTuple):
@@ -196,7 +211,9 @@ def _step(system: System, moments: _Moments, before: Stretch, memory: Memory) ->
     largest = float(np.max(np.abs(coefficients[:-1]), initial=0.0))
     allowed = system.tol * max(largest, LEAST_SCALE * kappa)
     movers, trial = np.flatnonzero(bounds.moves), round_down(max(memory.h, LEAST_TRIAL * t))
-    modes, length = _lanczos(moments, movers, slope[movers], kappa, trial, MODE_SHARE * allowed)
+    inverse, shift = _shifted_inverse(moments.hessian(movers), kappa * t)
+    moves, rates, length = _lanczos(inverse, shift, slope[movers], kappa, trial, MODE_SHARE * allowed)
+    modes = _Modes(moves, moments.images(movers, moves), rates)
     course = _Course(modes, movers, z, slope, kappa)
     tau = _knot_times(modes, kappa, length, KNOT_SHARE * allowed)
     path = course.z(tau)
@@ -236,45 +253,53 @@ def _settle(z: Array, slope: Array, moments: _Moments) -> tuple[Array, _Bounds]:
     return z, _Bounds(is_free | above | below, lowest, highest)
 
 
+def _shifted_inverse(hessian: Array, span: float) -> tuple[Array, float]:
+    """The inverse of a Hessian and a shift, which is a power of two, so that it hardly ever changes."""
+    shift = round_down(max(SHIFT / span, LEAST_SHIFT * float(np.trace(hessian))), bits=1)
+    return np.linalg.inv(hessian + shift * np.eye(len(hessian))), shift
+
+
 def _lanczos(
-    moments: _Moments, movers: IntArray, slope: Array, kappa: float, length: float, allowed: float
-) -> tuple[_Modes, float]:
-    """Modes with which coefficients err by no more than ``allowed`` up to some length, and that length."""
+    inverse: Array, shift: float, slope: Array, kappa: float, length: float, allowed: float
+) -> tuple[Array, Array, float]:
+    """Modes with which coefficients err by no more than ``allowed`` up to some length: moves, rates, and that length."""
     size = float(np.linalg.norm(slope))
     if size == 0:
-        nothing = np.zeros((0, len(movers))), np.zeros((0, len(moments.low)))
-        return _Modes(*nothing, np.zeros(0), np.zeros((0, 0)), slope), length
-    rows, means = moments.products(movers)
-    basis, images = slope[None] / size, np.zeros((0, len(moments.low)))
+        return np.zeros((0, len(slope))), np.zeros(0), length
+    basis = slope[None] / size
     matrix = np.zeros((MAX_MODES + 1, MAX_MODES + 1))  # tridiagonal
     while True:
-        images = np.vstack([images, moments.image(rows, means, basis[-1])])
         k = len(basis)
-        rest = images[-1, movers]
+        rest = inverse @ basis[-1]
         matrix[k - 1, k - 1] = basis[-1] @ rest
         # What is large first, so that once more is enough for what rounding leaves of all others.
         rest = rest - matrix[k - 1, max(k - 2, 0) : k] @ basis[-2:]
         rest = rest - (basis @ rest) @ basis
         left = float(np.linalg.norm(rest))
-        curvatures, axes = np.linalg.eigh(matrix[:k, :k])
-        rates = kappa * np.maximum(curvatures, 0.0)
-        modes = _Modes(basis, images, rates, size * axes * axes[0], rest)
-        if k == len(movers) or left <= BREAKDOWN * curvatures[-1]:
-            return modes._replace(rest=np.zeros(len(movers))), length
-        # A residual of this size drives the error; it has the same sign all along.
-        tail = kappa * left * size * axes[0] * axes[-1]
-        if k == MAX_MODES:
-            while abs(tail @ _phi_integral(rates, length, kappa)) > allowed:
-                length *= 0.5
-        if abs(tail @ _phi_integral(rates, length, kappa)) <= allowed:
-            return modes, length
+        responses, axes = np.linalg.eigh(matrix[:k, :k])
+        rates = kappa * np.maximum(1.0 / responses - shift, 0.0)
+        mix = size * axes * axes[0]
+        tail = mix[-1] / responses
+        is_all = k == len(slope) or left <= BREAKDOWN * np.trace(matrix[:k, :k])
+        while k == MAX_MODES and not is_all and left * _most(tail, rates, length, kappa) > allowed:
+            length *= 0.5
+        if is_all:
+            return mix.T @ basis, rates, length
+        if left * _most(tail, rates, length, kappa) <= allowed:
+            return mix.T @ basis + np.outer(tail, rest), rates, length
         matrix[k - 1, k] = matrix[k, k - 1] = left
         basis = np.vstack([basis, rest / left])
 
 
+def _most(tail: Array, rates: Array, length: float, kappa: float) -> float:
+    """The most that what is left of a product adds to coefficients within a step, as seen where its modes have decayed."""
+    tau = np.append(1.0 / np.maximum(rates, 1.0 / length), length)
+    return float(np.max(np.abs(_phi(rates, tau[:, None], kappa) @ tail)))
+
+
 def _knot_times(modes: _Modes, kappa: float, length: float, allowed: float) -> Array:
     """Times between which a cubic errs by no more than ``allowed``, by the fourth derivatives of exponentials."""
-    speeds = kappa * np.max(np.abs(modes.basis.T @ modes.mix), axis=0, initial=0.0)
+    speeds = kappa * np.max(np.abs(modes.moves), axis=1, initial=0.0)
     # What is negligible altogether may be rounding, which must not decide.
     counts = speeds > NEGLIGIBLE * allowed * modes.rates
     bend, tau = counts * speeds * modes.rates**3 / 384, 0.0
@@ -295,44 +320,34 @@ class _Course:
     def z(self, tau: Array) -> Array:
         change, past = self._shares(tau)
         z = self.start + tau[:, None] * self.slope - past @ self.modes.images
-        z[:, self.movers] = self.start[self.movers] + change @ self.modes.basis / self.kappa
+        z[:, self.movers] = self.start[self.movers] + change @ self.modes.moves / self.kappa
         return z
 
     def slopes(self, tau: Array) -> Array:
-        """Exact: the modes do not leave out the rest.
-
-        Where coordinates move, what has decayed must be small, not a small difference: rounding that is left in fast
-        modes would be the first thing that Lanczos' method finds in the next step.
-        """
-        modes, change = self.modes, self._shares(tau)[0]
-        slopes = self.slope - change @ modes.images
-        if len(modes.rates):
-            decayed = np.exp(-modes.rates * tau[:, None]) @ modes.mix.T
-            slopes[:, self.movers] = decayed @ modes.basis - change[:, -1:] * modes.rest
-        return slopes
+        return self.slope - self._shares(tau)[0] @ self.modes.images
 
     def integrals(self, tau: Array) -> Array:
         """Of the changes of coefficients."""
         out = np.zeros((len(tau), len(self.start)))
-        out[:, self.movers] = self._shares(tau)[1] @ self.modes.basis
+        out[:, self.movers] = self._shares(tau)[1] @ self.modes.moves
         return out
 
     def falls(self, tau: Array, slopes: Array) -> Array:
         """Of the loss: between two points of a quadratic function the mean of its slopes tells the difference."""
-        moved = self._shares(tau)[0] @ self.modes.basis
+        moved = self._shares(tau)[0] @ self.modes.moves
         return 0.5 * np.einsum("kj,kj->k", moved, self.slope[self.movers] + slopes[:, self.movers])
 
     def only(self, some: IntArray) -> _Course:
         """The same for some coordinates."""
         inside = np.isin(self.movers, some)
-        modes = self.modes._replace(basis=self.modes.basis[:, inside], images=self.modes.images[:, some])
+        modes = self.modes._replace(moves=self.modes.moves[:, inside], images=self.modes.images[:, some])
         movers = np.searchsorted(some, self.movers[inside])
         return _Course(modes, movers, self.start[some], self.slope[some], self.kappa)
 
     def _shares(self, tau: Array) -> tuple[Array, Array]:
-        """Of the basis, in the change of coefficients and in its integral."""
-        rates, mix, tau = self.modes.rates, self.modes.mix, tau[:, None]
-        return _phi(rates, tau, self.kappa) @ mix.T, _phi_integral(rates, tau, self.kappa) @ mix.T
+        """Of the moves, in the change of coefficients and in its integral."""
+        rates, tau = self.modes.rates, tau[:, None]
+        return _phi(rates, tau, self.kappa), _phi_integral(rates, tau, self.kappa)
 
 
 def _first_event(course: _Course, bounds: _Bounds, low: float, high: float) -> float:

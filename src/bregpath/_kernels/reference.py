@@ -214,11 +214,11 @@ def _not_far_beyond_entry(
     return h, np.any(entering, axis=1)
 
 
-def round_down(h: float) -> float:
+def round_down(h: float, bits: int = STEP_BITS) -> float:
     """A step to a few significant bits, so that the rounding of sums does not grow from step to step, nor decide where
     whole numbers in the data make it just these."""
     mantissa, exponent = math.frexp(h)
-    return math.ldexp(math.floor(math.ldexp(mantissa, STEP_BITS) + NUDGE), exponent - STEP_BITS)
+    return math.ldexp(math.floor(math.ldexp(mantissa, bits) + NUDGE), exponent - bits)
 
 
 Moving = tuple[Array, ...]  # quantities that obey the same recursion
