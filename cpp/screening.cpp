@@ -70,6 +70,22 @@ class Store {
         }
     }
 
+    // Predictors of all rows, alpha + X beta, of some columns and several sets of coefficients.
+    void predict(nb::dict arrays) const {
+        const Named from("the predictors", arrays);
+        const Size k = from.length("columns");
+        const int64_t* columns = from.array<const int64_t>("columns", {k});
+        Data plain{};
+        plain.q = from.length("alpha");
+        const double *alpha = from.numbers("alpha", {plain.q}), *beta = from.numbers("beta", {plain.q, k});
+        double* out = from.array<double>("out", {plain.q, n_});
+        require(std::all_of(columns, columns + k, [this](int64_t j) { return j >= 0 && j < p_; }), "a column is out of range");
+        nb::gil_scoped_release nogil;
+        std::vector<Column> at;
+        for (Size c = 0; c < k; ++c) at.push_back(column(columns[c]));
+        kernels->predict({n_, k, at.data(), dense_ != nullptr}, plain, alpha, beta, out);
+    }
+
     // Means and variances; see stores/dense.py and stores/sparse.py.
     void scan(nb::dict arrays) const {
         const Named from("the scan", arrays);
@@ -185,6 +201,7 @@ void bind_screening(nb::module_& m, const Kernels* chosen) {
     nb::class_<Store>(m, "Store", "Columns where they lie.")
         .def(nb::init<Size, nb::dict>(), nb::arg("n"), nb::arg("numbers"))
         .def("products", &Store::products, nb::arg("arrays"))
+        .def("predict", &Store::predict, nb::arg("arrays"))
         .def("scan", &Store::scan, nb::arg("arrays"))
         .def("moments", &Store::moments, nb::arg("arrays"));
     m.def("lengths", &lengths, nb::arg("arrays"));

@@ -13,6 +13,7 @@ from bregpath._kernels import exponential, reference
 from bregpath._kernels.compiled import Layout, typed
 from bregpath._kernels.exponential_record import Stretch, block_of, coordinates, rows_behind
 from bregpath._kernels.records import Knot, Memory, Steps, System
+from bregpath._typing import Array, IntArray
 
 __all__ = ["advance"]
 
@@ -21,7 +22,8 @@ CONSTANTS = {
     name: getattr(exponential, name)
     for name in (
         *("MAX_MODES", "MAX_INNER", "MAX_ROOT", "MODE_SHARE", "KNOT_SHARE", "NEGLIGIBLE", "BREAKDOWN"),
-        *("TIE", "ROUNDING", "SHIFT", "LEAST_SHIFT", "LEAST_TRIAL", "LEAST_STEP", "LEAST_SCALE", "AFTER_EVENT", "AFTER_NONE"),
+        *("TIE", "ROUNDING", "LEAST_TRIAL", "LEAST_STEP", "LEAST_SCALE", "AFTER_EVENT", "AFTER_NONE"),
+        *("SHIFT", "LEAST_SHIFT"),
     )
 } | {name: getattr(reference, name) for name in ("STEP_BITS", "NUDGE")}
 
@@ -57,7 +59,18 @@ def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps:
     # What is recorded as it is does not keep all the room.
     z, slope, integral = (arrays[name][:knots] for name in LARGE)
     made = Stretch(t[:knots].copy(), z, slope, integral, value[:knots].copy())
-    return block_of(system, knot, made, cuts, remember, trouble == "interrupted", keep_rows)
+    return block_of(system, knot, made, cuts, remember, trouble == "interrupted", keep_rows, _predictors)
+
+
+def _predictors(system: System, columns: IntArray, alpha: Array, beta: Array) -> Array:
+    """See `exponential_record.predictors`."""
+    X = rows_behind(system)
+    assert X is not None  # somebody asks for rows
+    if "columns" not in system.cache:
+        system.cache["columns"] = _core.Store(len(X), {"dense": np.asfortranarray(X)})
+    out, beta = np.empty((len(alpha), len(X))), np.ascontiguousarray(beta)
+    system.cache["columns"].predict({"columns": columns, "alpha": alpha, "beta": beta, "out": out})
+    return out
 
 
 def _exponential(system: System) -> Any:

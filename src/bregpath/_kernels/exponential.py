@@ -10,15 +10,16 @@ for every coordinate j at rest, E being the moments of all. Lanczos' method from
 scalar exponentials: a step has no stability limit, and ends exactly where a coordinate reaches its threshold. Inside a
 step, knots are set where the cubics between them need them, at the cost of no product.
 
-Products are with the inverse ``K = (H + sigma)^-1``, the shift ``sigma`` being that of what hardly decays within a step:
-what is slow, and decides where everything comes to rest, is found first, and three or four modes do where powers of ``H``
-would need ten (van den Eshof and Hochbruck 2006). With ``K V = V T + w e_k'`` and ``a(tau) = phi(T^-1 - sigma) |s_0| e_1``
+Products are with the inverse ``K = (H + sigma)^-1``, the shift ``sigma`` being the curvature of what hardly decays
+within a step: what is slow, and decides where everything comes to rest, is found first, and three or four modes do
+where powers of ``H`` need ten (van den Eshof and Hochbruck 2006). With ``K V = V T + w e_k'``,
+``a = phi(T^-1 - sigma) |s_0| e_1`` and ``d = e_k' T^-1 a``
 
-.. math:: \beta - \beta_0 = V a + w\, d, \quad d = e_k' T^{-1} a, \qquad
-          s = s_0 - H(\beta - \beta_0) = V e^{-\kappa\tau(T^{-1} - \sigma)} |s_0| e_1 + \sigma w\, d,
+.. math:: \beta - \beta_0 = V a + w\, d, \qquad
+          s_0 - H(\beta - \beta_0) = V e^{-\kappa\tau(T^{-1} - \sigma)} |s_0| e_1 + \sigma w\, d,
 
-so that slopes and coefficients agree exactly, however few modes there are. All that is left out is a part of the speed along
-``w``, of which the integral is at most ``|w d|``.
+so that slopes and coefficients agree exactly, however few modes there are. All that is left out is a part of the speed
+along ``w``, of which the integral is at most ``|w d|``.
 
 Intercept and columns are one vector: the intercept is a last, unpenalised coordinate ``alpha / kappa``. Nothing that is
 decided here depends on which columns at rest are in the working set, but for the event that ends a step: so a block of
@@ -262,7 +263,7 @@ def _shifted_inverse(hessian: Array, span: float) -> tuple[Array, float]:
 def _lanczos(
     inverse: Array, shift: float, slope: Array, kappa: float, length: float, allowed: float
 ) -> tuple[Array, Array, float]:
-    """Modes with which coefficients err by no more than ``allowed`` up to some length: moves, rates, and that length."""
+    """Modes with which coefficients err by at most ``allowed`` up to some length: moves, rates, and that length."""
     size = float(np.linalg.norm(slope))
     if size == 0:
         return np.zeros((0, len(slope))), np.zeros(0), length
@@ -292,7 +293,7 @@ def _lanczos(
 
 
 def _most(tail: Array, rates: Array, length: float, kappa: float) -> float:
-    """The most that what is left of a product adds to coefficients within a step, as seen where its modes have decayed."""
+    """The most that what is left of a product adds to coefficients in a step, as seen where its modes have decayed."""
     tau = np.append(1.0 / np.maximum(rates, 1.0 / length), length)
     return float(np.max(np.abs(_phi(rates, tau[:, None], kappa) @ tail)))
 

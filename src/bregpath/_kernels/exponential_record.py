@@ -10,7 +10,7 @@ import numpy as np
 from bregpath._kernels.records import Knot, Memory, Steps, System
 from bregpath._typing import Array, IntArray
 
-__all__ = ["Stretch", "block_of", "coordinates", "rows_behind", "values"]
+__all__ = ["Stretch", "block_of", "coordinates", "predictors", "rows_behind", "values"]
 
 
 class Stretch(NamedTuple):
@@ -33,6 +33,16 @@ def rows_behind(system: System) -> Array | None:
     return kernel.numbers.get("dense") if kernel else None
 
 
+def predictors(system: System, columns: IntArray, alpha: Array, beta: Array) -> Array:
+    """Those of all rows for several intercepts and sets of coefficients of some columns."""
+    X = rows_behind(system)
+    assert X is not None  # somebody asks for rows
+    return alpha[:, None] + beta @ X[:, columns].T  # type: ignore[no-any-return]
+
+
+Predict = Callable[[System, IntArray, Array, Array], Array]
+
+
 def coordinates(knot: Knot, kappa: float) -> tuple[Array, Array]:
     """Columns and intercept of a knot as one vector, and its slope."""
     z = np.concatenate((knot.z[:, 0], knot.alpha / kappa))
@@ -47,11 +57,12 @@ def block_of(
     remember: Callable[[int], Memory],
     interrupted: bool,
     keep_rows: bool,
+    predict: Predict = predictors,
 ) -> Steps:
     """A block of steps from its knots, of which ``knot`` is the first."""
     kappa, columns = system.problem.kappa, knots.z[:, :-1, None]
     alpha = kappa * knots.z[:, -1:]
-    R, residual = _rows(system, knot, knots, alpha, columns, keep_rows)
+    R, residual = _rows(system, knot, knots, alpha, columns, keep_rows, predict)
     return Steps(
         system.columns,
         t=knots.t,
@@ -69,7 +80,9 @@ def block_of(
     )
 
 
-def _rows(system: System, knot: Knot, knots: Stretch, alpha: Array, z: Array, keep_rows: bool) -> tuple[Array, Array]:
+def _rows(
+    system: System, knot: Knot, knots: Stretch, alpha: Array, z: Array, keep_rows: bool, predict: Predict
+) -> tuple[Array, Array]:
     """R and residual at every knot or the last."""
     X, problem, t, integral = rows_behind(system), system.problem, knots.t, knots.integral
     if X is None:
@@ -77,10 +90,14 @@ def _rows(system: System, knot: Knot, knots: Stretch, alpha: Array, z: Array, ke
     at = slice(1, None) if keep_rows else slice(-1, None)
     beta = system.penalty.primal(z[at], problem.kappa)[..., 0]
     used = np.flatnonzero(beta.any(axis=0) | integral[at, :-1].any(axis=0))
-    inside, w, y = X[:, used], problem.w, problem.y - problem.offset[:, 0]
-    residual = w * (alpha[at] + beta[:, used] @ inside.T - y)
-    past = w * (integral[at, -1:] + integral[at][:, used] @ inside.T - (t[at] - t[0])[:, None] * y)
-    R, residual = knot.R + past[..., None], residual[..., None]
+    sets = np.concatenate([beta[:, used], integral[at][:, used]])
+    now, past = np.split(predict(system, used, np.concatenate([alpha[at, 0], integral[at, -1]]), sets), 2)
+    y = problem.y - problem.offset[:, 0]
+    now -= y
+    past -= (t[at] - t[0])[:, None] * y
+    now *= problem.w
+    past *= problem.w
+    R, residual = knot.R + past[..., None], now[..., None]
     if not keep_rows:
         return R, residual
     return np.concatenate([knot.R[None], R]), np.concatenate([knot.residual[None], residual])
