@@ -65,8 +65,7 @@ class Exponential {
                 const ExponentialKnots start = knots.from(last);
                 load(start);
                 require_rows();
-                inverse_.follow(kernels, movers_, shift_at(*start.t));
-                const double length = decompose(rounded(std::max(h, set_.least_trial * *start.t)));
+                const double length = decompose(rounded(std::max(h, set_.least_trial * *start.t)), shift_at(*start.t));
                 set_knots(length);
                 const Size count = walk(start);
                 h = (is_event_ ? set_.after_event : set_.after_none) * knots_[count - 1];
@@ -141,46 +140,53 @@ class Exponential {
         make_rows_(nb::ndarray<nb::numpy, const double, nb::ndim<1>>(wait_.data(), {size_t(m_)}, nb::handle()));
     }
 
-    // Lanczos' method: modes with which coefficients err by little up to some length, which is returned.
-    double decompose(double length) {
+    // Modes with which coefficients err by little up to some length, which is returned.
+    double decompose(double length, double shift) {
+        for (inverse_.follow(kernels, movers_, shift); !find_modes(length); inverse_.follow(kernels, movers_, shift))
+            length /= set_.shorter, shift *= set_.shorter;
+        return length;
+    }
+
+    // Lanczos' method; not where it takes too many of them.
+    bool find_modes(double length) {
         const Size size = inverse_.size();
         basis_.resize(set_.max_modes * size), rest_.assign(size, 0.0);
         diagonal_.clear(), off_.clear(), rates_.clear();
         for (size_t i = 0; i < movers_.size(); ++i) rest_[i] = slope_[movers_[i]];
         const double speed = std::sqrt(dot(rest_.data(), rest_.data(), size));
-        if (speed == 0) return length;
         double left = speed;
-        for (bool is_enough = false; !is_enough;) {
+        for (bool is_enough = speed == 0; !is_enough;) {
             const Size k = Size(diagonal_.size());
+            if (k == set_.max_modes) return false;
             lookout_(double(size) * double(size));
             if (k > 0) off_.push_back(left);
             diagonal_.push_back(0);
             left = kernels->next_direction(size, inverse_.matrix(), inverse_.stride(), basis_.data(), k, left, rest_.data(),
                                            &diagonal_[k]);
-            is_enough = find_modes(left, speed, length);
+            is_enough = are_enough(left, speed, length);
         }
-        return length;
+        return true;
     }
 
     // By how much a direction moves the mean of the predictor.
     double mean_along(const double* v) const { return dot(inverse_.means(), v, inverse_.size()); }
 
-    // Whether the modes so far will do; where no more are allowed the length is shortened until they do.
-    bool find_modes(double left, double speed, double& length) {
+    // Whether the modes so far will do, and if so in which directions they move coefficients.
+    bool are_enough(double left, double speed, double length) {
         const Size k = Size(diagonal_.size()), stride = lines(k), size = inverse_.size();
+        const double sum = std::accumulate(diagonal_.begin(), diagonal_.end(), 0.0);
+        const bool is_all = k == Size(movers_.size()) || left <= set_.breakdown * sum;
+        if (!is_all && k < set_.max_modes && k % (1 + k / set_.seldom) != 0) return false;  // not worth a look
         rates_ = diagonal_, spare_ = off_;
         spare_.resize(k), mix_.resize(k * stride), tail_.resize(k);
         kernels->diagonalise(k, rates_.data(), spare_.data(), mix_.data());
-        const double sum = std::accumulate(diagonal_.begin(), diagonal_.end(), 0.0), allowed = set_.mode_share * allowed_;
         for (Size i = 0; i < k; ++i) {
             const double first = speed * mix_[i * stride];
             for (Size c = 0; c < stride; ++c) mix_[i * stride + c] *= first;
             tail_[i] = mix_[i * stride + k - 1] / rates_[i];
             rates_[i] = set_.kappa * std::max(1 / rates_[i] - inverse_.shift(), 0.0);
         }
-        const bool is_all = k == Size(movers_.size()) || left <= set_.breakdown * sum;
-        while (k == set_.max_modes && !is_all && left * most_of_tail(length) > allowed) length *= 0.5;
-        if (!is_all && left * most_of_tail(length) > allowed) return false;
+        if (!is_all && left * most_of_tail(length) > set_.mode_share * allowed_) return false;
         moves_.resize(k * size);
         kernels->combine_rows(basis_.data(), size, k, mix_.data(), stride, k, moves_.data());
         for (Size i = 0; i < k && !is_all; ++i) add(tail_[i], rest_.data(), &moves_[i * size], size);

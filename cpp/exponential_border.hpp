@@ -6,20 +6,20 @@
 namespace bregpath {
 
 struct ExponentialSettings {
-    double kappa, tol, shift, least_shift, mode_share, knot_share, negligible, breakdown, tie, least_trial, after_event, after_none, least_step,
+    double kappa, tol, shift, least_shift, shorter, mode_share, knot_share, negligible, breakdown, tie, least_trial, after_event, after_none, least_step,
         least_scale, rounding, step_bits, nudge;
-    Size max_modes, max_inner, max_root;
+    Size seldom, max_modes, max_inner, max_root;
 
     explicit ExponentialSettings(const Named& set)
         : kappa(set.get<double>("kappa")), tol(set.get<double>("tol")), shift(set.get<double>("SHIFT")),
-          least_shift(set.get<double>("LEAST_SHIFT")), mode_share(set.get<double>("MODE_SHARE")),
+          least_shift(set.get<double>("LEAST_SHIFT")), shorter(set.get<double>("SHORTER")), mode_share(set.get<double>("MODE_SHARE")),
           knot_share(set.get<double>("KNOT_SHARE")), negligible(set.get<double>("NEGLIGIBLE")),
           breakdown(set.get<double>("BREAKDOWN")), tie(set.get<double>("TIE")),
           least_trial(set.get<double>("LEAST_TRIAL")), after_event(set.get<double>("AFTER_EVENT")),
           after_none(set.get<double>("AFTER_NONE")), least_step(set.get<double>("LEAST_STEP")),
           least_scale(set.get<double>("LEAST_SCALE")), rounding(set.get<double>("ROUNDING")),
           step_bits(set.get<double>("STEP_BITS")), nudge(set.get<double>("NUDGE")),
-          max_modes(set.get<Size>("MAX_MODES")), max_inner(set.get<Size>("MAX_INNER")),
+          seldom(set.get<Size>("SELDOM")), max_modes(set.get<Size>("MAX_MODES")), max_inner(set.get<Size>("MAX_INNER")),
           max_root(set.get<Size>("MAX_ROOT")) {}
 };
 

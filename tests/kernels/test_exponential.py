@@ -98,15 +98,50 @@ def test_kernels_agree(name, standardize, monkeypatch):
 @pytest.mark.skipif(not _kernels.has_compiled(), reason="built without the compiled core")
 @pytest.mark.parametrize(("n", "p"), [(200, 120), (60, 110)])
 def test_kernels_agree_after_many_changes(n, p, monkeypatch):
-    """Of the inverse, which the core changes as coordinates come and go, and then makes anew."""
-    X, y = make_data("gaussian", n=n, p=p, correlation=0.9)
-    X[:, 7] = X[:, 3] + X[:, 5]
+    """Of the inverse, which the core changes as coordinates come and go, and then makes anew; columns are dependent."""
     options = {"t_ratio": 1e3, "saturation": None}
-    compiled = bregpath.trace_path(X, y, **options)
+    problems = [make_data("gaussian", n=n, p=p, correlation=0.9, seed=seed) for seed in range(6)]
+    for X, _ in problems:
+        X[:, 7] = X[:, 3] + X[:, 5]
+    compiled = [bregpath.trace_path(X, y, **options) for X, y in problems]
     monkeypatch.setattr(_kernels, "_compiled", None)
-    reference = bregpath.trace_path(X, y, **options)
-    assert np.isfinite(compiled.entry_times).sum() + np.isfinite(compiled.exit_times).sum() > 64
-    assert_same_path(compiled, reference, rtol=1e-7)
+    far = []
+    for (X, y), path in zip(problems, compiled, strict=True):
+        reference = bregpath.trace_path(X, y, **options)
+        assert np.isfinite(path.entry_times).sum() + np.isfinite(path.exit_times).sum() > 64
+        far.append(np.abs(path.coef - reference.coef).max(axis=1) > 1e-8 * np.abs(reference.coef).max())
+    # Where a coefficient jumps at the very time that is asked for, rounding tells how far it is.
+    assert np.sum(far) <= 1
+
+
+@pytest.fixture
+def few_modes(monkeypatch):
+    """So few that most steps have to be shorter."""
+    monkeypatch.setattr(exponential, "MAX_MODES", 2)
+    if _kernels.has_compiled():
+        from bregpath._kernels import compiled_exponential
+
+        monkeypatch.setitem(compiled_exponential.CONSTANTS, "MAX_MODES", 2)
+
+
+@pytest.mark.usefixtures("kernels")
+def test_steps_that_take_too_many_modes_are_shorter(request):
+    X, y = make_data("gaussian", n=50, p=20, correlation=0.8)
+    expected = bregpath.trace_path(X, y, tol=1e-3)
+    request.getfixturevalue("few_modes")
+    path = bregpath.trace_path(X, y, tol=1e-3)
+    assert path.stats.gradients <= 2 * path.stats.steps
+    assert path.stats.steps > 2 * expected.stats.steps
+    assert_allclose(path.coef, expected.coef, rtol=0, atol=1e-3 * np.abs(expected.coef).max())
+    assert_allclose(path.entry_times, expected.entry_times, rtol=1e-2)
+
+
+def test_fine_tolerances_cost_little_more():
+    for seed in range(6):
+        X, y, options = random_problem(seed)
+        coarse, fine = (bregpath.trace_path(X, y, tol=tol, **options).stats for tol in (1e-2, 1e-6))
+        assert fine.steps < 4 * coarse.steps
+        assert fine.gradients < 20 * coarse.gradients
 
 
 def random_problem(seed: int) -> tuple[np.ndarray, np.ndarray, dict[str, float]]:

@@ -23,7 +23,7 @@ CONSTANTS = {
     for name in (
         *("MAX_MODES", "MAX_INNER", "MAX_ROOT", "MODE_SHARE", "KNOT_SHARE", "NEGLIGIBLE", "BREAKDOWN"),
         *("TIE", "ROUNDING", "LEAST_TRIAL", "LEAST_STEP", "LEAST_SCALE", "AFTER_EVENT", "AFTER_NONE"),
-        *("SHIFT", "LEAST_SHIFT"),
+        *("SHIFT", "LEAST_SHIFT", "SHORTER", "SELDOM"),
     )
 } | {name: getattr(reference, name) for name in ("STEP_BITS", "NUDGE")}
 

@@ -47,9 +47,11 @@ __all__ = ["advance", "applies", "takes_moments"]
 
 MAX_RATIO = 2  # columns over rows, up to which the Gram matrix of any of them pays
 MAX_STIFFNESS = 1e3  # curvature of the loss in the intercept over that in columns
-MAX_MODES = 24  # of Lanczos' method, beyond which a step is shortened
+SELDOM = 8  # modes of Lanczos' method, beyond which not every number of them is tried
+MAX_MODES = 32  # beyond which a step is shortened ...
+SHORTER = 8.0  # ... by this, and the shift grows by as much
 MAX_INNER = 32  # knots of a step
-MODE_SHARE = 0.01  # of the error of a step that is allowed to modes that are left out
+MODE_SHARE = 0.03  # of the error of a step that is allowed to modes that are left out
 SHIFT = 30.0  # over kappa t: the curvature below which nothing much happens in a step
 LEAST_SHIFT = 1e-12  # of the sum of all curvatures: a smaller one is rounding
 KNOT_SHARE = 0.25  # of the same, that is allowed to the cubics between its knots
@@ -212,8 +214,7 @@ def _step(system: System, moments: _Moments, before: Stretch, memory: Memory) ->
     largest = float(np.max(np.abs(coefficients[:-1]), initial=0.0))
     allowed = system.tol * max(largest, LEAST_SCALE * kappa)
     movers, trial = np.flatnonzero(bounds.moves), round_down(max(memory.h, LEAST_TRIAL * t))
-    inverse, shift = _shifted_inverse(moments.hessian(movers), kappa * t)
-    moves, rates, length = _lanczos(inverse, shift, slope[movers], kappa, trial, MODE_SHARE * allowed)
+    moves, rates, length = _decompose(moments.hessian(movers), slope[movers], kappa, t, trial, MODE_SHARE * allowed)
     modes = _Modes(moves, moments.images(movers, moves), rates)
     course = _Course(modes, movers, z, slope, kappa)
     tau = _knot_times(modes, kappa, length, KNOT_SHARE * allowed)
@@ -254,21 +255,28 @@ def _settle(z: Array, slope: Array, moments: _Moments) -> tuple[Array, _Bounds]:
     return z, _Bounds(is_free | above | below, lowest, highest)
 
 
-def _shifted_inverse(hessian: Array, span: float) -> tuple[Array, float]:
-    """The inverse of a Hessian and a shift, which is a power of two, so that it hardly ever changes."""
-    shift = round_down(max(SHIFT / span, LEAST_SHIFT * float(np.trace(hessian))), bits=1)
-    return np.linalg.inv(hessian + shift * np.eye(len(hessian))), shift
+def _decompose(
+    hessian: Array, slope: Array, kappa: float, t: float, length: float, allowed: float
+) -> tuple[Array, Array, float]:
+    """Modes with which coefficients err by at most ``allowed`` up to some length: moves, rates, and that length."""
+    # A power of two, so that the inverse may stay what it is for many steps.
+    shift = round_down(max(SHIFT / (kappa * t), LEAST_SHIFT * float(np.trace(hessian))), bits=1)
+    while True:
+        modes = _lanczos(np.linalg.inv(hessian + shift * np.eye(len(hessian))), shift, slope, kappa, length, allowed)
+        if modes is not None:
+            return *modes, length
+        length, shift = length / SHORTER, shift * SHORTER
 
 
 def _lanczos(
     inverse: Array, shift: float, slope: Array, kappa: float, length: float, allowed: float
-) -> tuple[Array, Array, float]:
-    """Modes with which coefficients err by at most ``allowed`` up to some length: moves, rates, and that length."""
+) -> tuple[Array, Array] | None:
+    """Moves and rates of the modes; None if it takes too many."""
     size = float(np.linalg.norm(slope))
     if size == 0:
-        return np.zeros((0, len(slope))), np.zeros(0), length
+        return np.zeros((0, len(slope))), np.zeros(0)
     basis = slope[None] / size
-    matrix = np.zeros((MAX_MODES + 1, MAX_MODES + 1))  # tridiagonal
+    matrix = np.zeros((MAX_MODES, MAX_MODES))  # tridiagonal
     while True:
         k = len(basis)
         rest = inverse @ basis[-1]
@@ -277,17 +285,18 @@ def _lanczos(
         rest = rest - matrix[k - 1, max(k - 2, 0) : k] @ basis[-2:]
         rest = rest - (basis @ rest) @ basis
         left = float(np.linalg.norm(rest))
-        responses, axes = np.linalg.eigh(matrix[:k, :k])
-        rates = kappa * np.maximum(1.0 / responses - shift, 0.0)
-        mix = size * axes * axes[0]
-        tail = mix[-1] / responses
         is_all = k == len(slope) or left <= BREAKDOWN * np.trace(matrix[:k, :k])
-        while k == MAX_MODES and not is_all and left * _most(tail, rates, length, kappa) > allowed:
-            length *= 0.5
-        if is_all:
-            return mix.T @ basis, rates, length
-        if left * _most(tail, rates, length, kappa) <= allowed:
-            return mix.T @ basis + np.outer(tail, rest), rates, length
+        if is_all or k == MAX_MODES or k % (1 + k // SELDOM) == 0:
+            responses, axes = np.linalg.eigh(matrix[:k, :k])
+            rates = kappa * np.maximum(1.0 / responses - shift, 0.0)
+            mix = size * axes * axes[0]
+            tail = mix[-1] / responses
+            if is_all:
+                return mix.T @ basis, rates
+            if left * _most(tail, rates, length, kappa) <= allowed:
+                return mix.T @ basis + np.outer(tail, rest), rates
+            if k == MAX_MODES:
+                return None
         matrix[k - 1, k] = matrix[k, k - 1] = left
         basis = np.vstack([basis, rest / left])
 
