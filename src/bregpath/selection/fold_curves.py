@@ -208,19 +208,24 @@ class FoldCurves:
         self.whole.reach(float(self.clock[n_times - 1]))
         self.whole.reach_past_saturation(max(chosen))
 
-    def select(self, traced: int, se_rule: str) -> Selection:
+    def end(self) -> tuple[Any, ...]:
+        """The paths of the folds, which forget their data."""
+        return tuple(fold.end(self.clock[self.done - 1 : self.done]) for fold in self.folds)
+
+    def select(self, traced: int, se_rule: str, fold_paths: tuple[Any, ...] | None = None) -> Selection:
         """The result: the curves up to where they turned, or where the path of all rows ended by itself.
 
-        ``traced`` of the times are those to which that path was traced.
+        ``traced`` of the times are those to which that path was traced; ``fold_paths`` are those of folds that have
+        ended before.
         """
-        study, folds, done = self.study, self.folds, self.done
+        study, folds = self.study, self.folds
         path = study.report(self.whole.path(self.clock[:traced]), self.whole)
         n_times = self.n_times
         ended = path.t[-1] < self.clock[n_times - 1]
         if ended:
             n_times = int(np.searchsorted(self.clock, path.t[-1] * (1 + 1e-12), side="right"))
         scores = self.measured(se_rule, n_times)
-        fold_paths = tuple(fold.end(self.clock[done - 1 : done]) for fold in folds)
+        fold_paths = self.end() if fold_paths is None else fold_paths
         first = scores[folds[0].scorers[0].name]
         return Selection(
             rule=f"{len(folds)}-fold cross-validation",

@@ -150,8 +150,9 @@ class Selection:
     @classmethod
     def of_kappas(cls, **several: Any) -> Selection:
         """The choice by the first measure; ``several`` are all fields about several kappas."""
-        any_one = next(iter(several["_of_kappa"].values()))
-        return replace(any_one, **several)._at_kappa(next(iter(several["_kappas"])))
+        measure, (low, _) = next(iter(several["_kappas"].items()))
+        of_kappa = several["_plain_of_kappa" if measure in several["_plain_best"] else "_of_kappa"]
+        return replace(of_kappa[low], **several)._at_kappa(measure)
 
     def _at_kappa(self, measure: str, is_sparse: bool = False) -> Selection:
         """The best of all kappas, or the sparse choice, by one of the measures."""
