@@ -130,6 +130,7 @@ class FoldCurves:
     def __post_init__(self) -> None:
         self.next_look = len(self.clock) if self.looks.patience is None else self.looks.first
         self.weights = np.array([self.study.w[fold.test].sum() for fold in self.folds])
+        self._stacked: dict[tuple[str, int], Array] = {}
 
     def plain(self) -> FoldCurves:
         """The curves of the paths themselves, where they are read as means; not yet that of the path on all rows."""
@@ -146,11 +147,18 @@ class FoldCurves:
 
     def scores(self, k: int) -> Array:
         """Of one of the measures, in each fold."""
-        return np.stack([fold.scores[k] for fold in self.folds])
+        return self._stack("scores", k)
 
     def plain_scores(self, k: int) -> Array:
         """The same of the paths themselves, where they are read as means."""
-        return np.stack([fold.plain_scores[k] for fold in self.folds])
+        return self._stack("plain_scores", k)
+
+    def _stack(self, kind: str, k: int) -> Array:
+        """One measure of all folds, put together once between two looks."""
+        known = self._stacked.get((kind, k))
+        if known is None or known.shape[1] < self.done:
+            known = self._stacked[kind, k] = np.stack([getattr(fold, kind)[k] for fold in self.folds])
+        return known
 
     def all_scores(self, k: int) -> list[Array]:
         """Both of these, or the one that there is."""

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bregpath import _validation
 from bregpath._typing import Array
 from bregpath.flow.integrate import Advances
-from bregpath.selection.curves import aggregate, curve_of, is_clearly_better, lowest, paired_error
+from bregpath.selection.curves import (
+    PAST,
+    aggregate,
+    curve_of,
+    is_clearly_better,
+    lowest,
+    paired_error,
+    paired_turn,
+)
 from bregpath.selection.fold_curves import FoldCurves
 from bregpath.selection.result import ScoreCurve, Selection
 
@@ -42,6 +51,7 @@ KAPPAS = (0.1, 1.0, 10.0, 30.0)
 UNDAMPED = 10.0
 STRETCH = 8  # times over which the gain of a kappa is taken
 STILL = 0.05  # of its distance from another one: a kappa that moves less during a stretch stands still
+SURELY = 4.0  # times what a kappa may still gain, if it is given up however little others are ahead
 
 
 def check_kappas(kappa: Any) -> tuple[float, ...] | None:
@@ -122,8 +132,9 @@ class Race:
     A kappa is given up once its best score so far, or that of its path where it is read as a mean, is worse than that
     of another by more than a standard error of their difference within folds, and by more than what it may still gain
     (see `prospect`). If it is the larger of the two it might be the sparse choice in spite of that, unless it is worse
-    by more than a standard error of the other score as well. Who stands still may be about to jump, and is not given
-    up: paths of large kappas and of structures move in steps.
+    by more than a standard error of the other score as well. It is given up too, however little others are ahead, where
+    neither choice would fall on it if it gained four times as much. Who stands still may be about to jump, and is not
+    given up: paths of large kappas and of structures move in steps.
     """
 
     curves: Sequence[FoldCurves]
@@ -142,32 +153,85 @@ class Race:
         clock = max((one.clock for one in self.curves), key=len)
         self.report(float(clock[int(tick) - 1]))
         if len(self.curves) > 1 and all(one.looks.patience is not None for one in self.curves):
-            for one in looked:
-                one.is_given_up = not one.is_over and one.done >= one.looks.give_up_from and self._is_hopeless(one)
-                one.is_over = one.is_over or one.is_given_up
+            for one in self.curves:
+                if not one.is_over:
+                    # To be behind counts only for one that has just caught up with the others.
+                    is_lost = self._is_out(one) or (one in looked and self._is_hopeless(one))
+                    one.is_given_up = one.is_over = one.done >= one.looks.give_up_from and is_lost
         return all(one.is_over for one in self.curves)
 
     def _is_hopeless(self, one: FoldCurves) -> bool:
-        """By all of the measures."""
+        """Behind by all of the measures."""
         return all(self._is_behind(one, k) for k in range(len(one.folds[0].scorers)))
+
+    def _is_out(self, one: FoldCurves) -> bool:
+        """Neither of the choices would be this one's by any of the measures."""
+        return all(self._has_lost(one, k) for k in range(len(one.folds[0].scorers)))
+
+    def _rivals(self, one: FoldCurves) -> list[FoldCurves]:
+        return [other for other in self.curves if other.done and other is not one]
 
     def _is_behind(self, one: FoldCurves, k: int) -> bool:
         """By one of the measures; a mean follows its path, so that it is enough if the path is."""
-        sign, weights = -1.0 if one.folds[0].scorers[k].larger_is_better else 1.0, one.weights
-        rivals = [other for other in self.curves if other.done and other is not one]
-        ahead = [(other.study.kappa, *lowest(sign * other.scores(k), weights)) for other in rivals]
+        sign, weights = _sign(one, k), one.weights
+        ahead = [(other.study.kappa, *lowest(sign * other.scores(k), weights)) for other in self._rivals(one)]
         for mine in one.all_scores(k):
-            best, place = lowest(sign * mine, weights)
-            more, moved = prospect(sign * mine, weights), np.ptp(weights @ mine[:, -STRETCH:]) / weights.sum()
+            so_far = Outlook.of(sign * mine, weights)
             for kappa, theirs, there in ahead:
-                if not more < best - theirs < moved / STILL:
+                if not so_far.stays_above(theirs):
                     continue
-                errors = [paired_error(place[:, None], there[:, None], weights)]
+                errors = [paired_error(so_far.place[:, None], there[:, None], weights)]
                 if kappa < one.study.kappa:
                     errors.append(aggregate(there[:, None], weights)[1])
-                if max(errors) < best - theirs:
+                if max(errors) < so_far.best - theirs:
                     return True
         return False
+
+    def _has_lost(self, one: FoldCurves, k: int) -> bool:
+        """Whether neither choice would be this one's, by one of the measures, if it gained far more than is foreseen.
+
+        The best choice is another one's. The sparse one is too if the path has turned, stays above one of a larger
+        kappa, or above what is within one standard error of the best.
+        """
+        sign, weights, rivals, times = _sign(one, k), one.weights, self._rivals(one), one.clock[: one.done]
+        if not rivals:
+            return False
+        theirs, there = min((lowest(sign * other.scores(k), weights) for other in rivals), key=itemgetter(0))
+        if not Outlook.of(sign * one.scores(k), weights, times).stays_above(theirs, SURELY):
+            return False
+        limit, itself = theirs + float(aggregate(there[:, None], weights)[1][0]), one.all_scores(k)[-1]
+        larger = [other.all_scores(k)[-1] for other in rivals if other.study.kappa > one.study.kappa]
+        limit = min([limit, *(lowest(sign * scores, weights)[0] for scores in larger)])
+        if Outlook.of(sign * itself, weights, times).stays_above(limit, SURELY):
+            return True
+        assert one.looks.patience is not None
+        return paired_turn(itself, weights, one.looks.patience, larger_is_better=sign < 0)[0] is not None
+
+
+class Outlook(NamedTuple):
+    """The lowest point of a curve so far, the scores of the folds there, and what may become of it."""
+
+    best: float
+    place: Array
+    gain: float  # that may still come
+    moved: float  # during the last stretch
+    is_late: bool = False  # whether the time has doubled since
+
+    @classmethod
+    def of(cls, scores: Array, weights: Array, times: Array | None = None) -> Outlook:
+        moved = float(np.ptp(weights @ scores[:, -STRETCH:]) / weights.sum())
+        is_late = times is not None and bool(times[curve_of(scores, weights).argmin()] * PAST <= times[-1])
+        return cls(*lowest(scores, weights), prospect(scores, weights), moved, is_late)
+
+    def stays_above(self, limit: float, surely: float = 1.0) -> bool:
+        """Even with some times the gain that may still come; who has just begun to stand still may be about to jump."""
+        above = self.best - limit
+        return surely * self.gain < above and (above < self.moved / STILL or self.is_late)
+
+
+def _sign(one: FoldCurves, k: int) -> float:
+    """What makes smaller scores the better ones."""
+    return -1.0 if one.folds[0].scorers[k].larger_is_better else 1.0
 
 
 def prospect(scores: Array, weights: Array) -> float:
