@@ -63,6 +63,7 @@ def test_a_kappa_is_given_up_for_a_small_difference_that_it_will_not_make_up_for
         assert not race._is_hopeless(race.curves[1]) or kappa > 10.0
     race = _race_of({10.0: better, 1.0: flat + 0.3 + noise})
     assert race._is_out(race.curves[1])  # it has stood still for long
+    race = _race_of({10.0: better, 1.0: flat + 0.3 + noise})
     race.curves[1].clock = np.linspace(1.0, 1.5, 41)
     assert not race._is_out(race.curves[1])  # it may jump
 

@@ -187,8 +187,9 @@ class FoldCurves:
     def _turn(self, k: int, patience: int) -> tuple[int | None, int]:
         """Where the curve of a measure has turned, and how many last points are clearly worse than the best."""
         scorer = self.folds[0].scorers[k]
-        larger, curve = scorer.larger_is_better, aggregate(self.scores(k), self.weights)
+        larger = scorer.larger_is_better
         if not self.looks.of_several:
+            curve = aggregate(self.scores(k), self.weights)
             signs = [clear_turn(*curve, patience, larger_is_better=larger, smooth=scorer.is_smooth)]
             if scorer.is_smooth:  # long after its best point a smaller rise is enough
                 times = self.clock[: self.done]
@@ -201,7 +202,8 @@ class FoldCurves:
         if turn is not None:
             itself, mean = (sign * scores[:, : turn + 1] for scores in (plain, self.scores(k)))
             if not is_clearly_better(itself, mean, self.weights):
-                turn = not_best(curve[0], turn, larger_is_better=larger)
+                mean_curve = aggregate(self.scores(k), self.weights)[0]
+                turn = not_best(mean_curve, turn, larger_is_better=larger)
         # Of few rows a curve may rise for ever without doing so clearly.
         times = self.clock[: self.done]
         if turn is None and all(is_past(sign * scores, self.weights, times) for scores in self.all_scores(k)):

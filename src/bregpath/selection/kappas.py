@@ -140,6 +140,9 @@ class Race:
     curves: Sequence[FoldCurves]
     report: Callable[[float], None]
 
+    def __post_init__(self) -> None:
+        self._seen: dict[tuple[float, int, int], tuple[Array, Outlook]] = {}
+
     def ticks(self) -> Iterator[float]:
         """Numbers of times at which somebody is looked at; which, is decided as curves grow."""
         most = max(len(one.clock) for one in self.curves)
@@ -156,8 +159,10 @@ class Race:
             for one in self.curves:
                 if not one.is_over:
                     # To be behind counts only for one that has just caught up with the others.
-                    is_lost = self._is_out(one) or (one in looked and self._is_hopeless(one))
-                    one.is_given_up = one.is_over = one.done >= one.looks.give_up_from and is_lost
+                    one.is_given_up = one.done >= one.looks.give_up_from and (
+                        self._is_out(one) or (one in looked and self._is_hopeless(one))
+                    )
+                    one.is_over = one.is_given_up
         return all(one.is_over for one in self.curves)
 
     def _is_hopeless(self, one: FoldCurves) -> bool:
@@ -173,17 +178,15 @@ class Race:
 
     def _is_behind(self, one: FoldCurves, k: int) -> bool:
         """By one of the measures; a mean follows its path, so that it is enough if the path is."""
-        sign, weights = _sign(one, k), one.weights
-        ahead = [(other.study.kappa, *lowest(sign * other.scores(k), weights)) for other in self._rivals(one)]
-        for mine in one.all_scores(k):
-            so_far = Outlook.of(sign * mine, weights)
-            for kappa, theirs, there in ahead:
-                if not so_far.stays_above(theirs):
+        for mine in self._outlooks(one, k):
+            for other in self._rivals(one):
+                theirs = self._outlooks(other, k)[0]
+                if not mine.stays_above(theirs.best):
                     continue
-                errors = [paired_error(so_far.place[:, None], there[:, None], weights)]
-                if kappa < one.study.kappa:
-                    errors.append(aggregate(there[:, None], weights)[1])
-                if max(errors) < so_far.best - theirs:
+                errors = [paired_error(mine.place[:, None], theirs.place[:, None], one.weights)]
+                if other.study.kappa < one.study.kappa:
+                    errors.append(aggregate(theirs.place[:, None], one.weights)[1])
+                if max(errors) < mine.best - theirs.best:
                     return True
         return False
 
@@ -193,19 +196,27 @@ class Race:
         The best choice is another one's. The sparse one is too if the path has turned, stays above one of a larger
         kappa, or above what is within one standard error of the best.
         """
-        sign, weights, rivals, times = _sign(one, k), one.weights, self._rivals(one), one.clock[: one.done]
-        if not rivals:
+        mine, rivals, weights = self._outlooks(one, k), self._rivals(one), one.weights
+        ahead = min((self._outlooks(other, k)[0] for other in rivals), key=itemgetter(0), default=None)
+        if ahead is None or not mine[0].stays_above(ahead.best, SURELY, is_late=mine[0].is_late):
             return False
-        theirs, there = min((lowest(sign * other.scores(k), weights) for other in rivals), key=itemgetter(0))
-        if not Outlook.of(sign * one.scores(k), weights, times).stays_above(theirs, SURELY):
-            return False
-        limit, itself = theirs + float(aggregate(there[:, None], weights)[1][0]), one.all_scores(k)[-1]
-        larger = [other.all_scores(k)[-1] for other in rivals if other.study.kappa > one.study.kappa]
-        limit = min([limit, *(lowest(sign * scores, weights)[0] for scores in larger)])
-        if Outlook.of(sign * itself, weights, times).stays_above(limit, SURELY):
+        limits = [self._outlooks(other, k)[-1].best for other in rivals if other.study.kappa > one.study.kappa]
+        limits.append(ahead.best + float(aggregate(ahead.place[:, None], weights)[1][0]))
+        if mine[-1].stays_above(min(limits), SURELY, is_late=mine[-1].is_late):
             return True
-        assert one.looks.patience is not None
-        return paired_turn(itself, weights, one.looks.patience, larger_is_better=sign < 0)[0] is not None
+        itself, larger, patience = one.all_scores(k)[-1], one.folds[0].scorers[k].larger_is_better, one.looks.patience
+        return patience is not None and paired_turn(itself, weights, patience, larger_is_better=larger)[0] is not None
+
+    def _outlooks(self, one: FoldCurves, k: int) -> list[Outlook]:
+        """Of the curve of a measure, and of that of the path itself where it is read as a mean; found once a look."""
+        sign, times = -1.0 if one.folds[0].scorers[k].larger_is_better else 1.0, one.clock[: one.done]
+        out = []
+        for i, scores in enumerate(one.all_scores(k)):
+            known = self._seen.get((one.study.kappa, k, i))
+            if known is None or known[0] is not scores:
+                known = self._seen[one.study.kappa, k, i] = scores, Outlook.of(sign * scores, one.weights, times)
+            out.append(known[1])
+        return out
 
 
 class Outlook(NamedTuple):
@@ -215,23 +226,20 @@ class Outlook(NamedTuple):
     place: Array
     gain: float  # that may still come
     moved: float  # during the last stretch
-    is_late: bool = False  # whether the time has doubled since
+    is_late: bool  # whether the time has doubled since
 
     @classmethod
-    def of(cls, scores: Array, weights: Array, times: Array | None = None) -> Outlook:
-        moved = float(np.ptp(weights @ scores[:, -STRETCH:]) / weights.sum())
-        is_late = times is not None and bool(times[curve_of(scores, weights).argmin()] * PAST <= times[-1])
-        return cls(*lowest(scores, weights), prospect(scores, weights), moved, is_late)
+    def of(cls, scores: Array, weights: Array, times: Array) -> Outlook:
+        curve = curve_of(scores, weights)
+        i, moved = int(curve.argmin()), float(np.ptp(curve[-STRETCH:]))
+        return cls(float(curve[i]), scores[:, i], _to_come(curve), moved, bool(PAST * times[i] <= times[-1]))
 
-    def stays_above(self, limit: float, surely: float = 1.0) -> bool:
-        """Even with some times the gain that may still come; who has just begun to stand still may be about to jump."""
+    def stays_above(self, limit: float, surely: float = 1.0, is_late: bool = False) -> bool:
+        """Even with some times the gain that may still come; who stands still may be about to jump, unless it is late
+        for that.
+        """
         above = self.best - limit
-        return surely * self.gain < above and (above < self.moved / STILL or self.is_late)
-
-
-def _sign(one: FoldCurves, k: int) -> float:
-    """What makes smaller scores the better ones."""
-    return -1.0 if one.folds[0].scorers[k].larger_is_better else 1.0
+        return surely * self.gain < above and (is_late or above < self.moved / STILL)
 
 
 def prospect(scores: Array, weights: Array) -> float:
@@ -246,7 +254,12 @@ def prospect(scores: Array, weights: Array) -> float:
     >>> [float(prospect(curve[None], np.ones(1))) for curve in (steady, slowing)]
     [16.0, 0.25]
     """
-    best = np.minimum.accumulate(curve_of(scores, weights))
+    return _to_come(curve_of(scores, weights))
+
+
+def _to_come(curve: Array) -> float:
+    """The same of a mean over the folds."""
+    best = np.minimum.accumulate(curve)
     now, before, earlier = (float(best[max(0, len(best) - 1 - k * STRETCH)]) for k in range(3))
     gain, last = before - now, earlier - before
     return min(2 * gain, gain**2 / (last - gain)) if gain < last < np.inf else 2 * gain
