@@ -18,8 +18,9 @@ from bregpath.losses import AbstractLoss, as_loss
 from bregpath.penalties import AbstractPenalty, build_penalty
 from bregpath.problem import Problem
 from bregpath.run import Assembled, TraceOptions, Track
+from bregpath.squared_error import SquaredError
 from bregpath.stores import AbstractStore, Scan, StandardizedStore, as_store
-from bregpath.study import PenalisedStudy
+from bregpath.study import PenalisedStudy, Source
 from bregpath.units import Units
 
 __all__ = ["HeldOut", "Regression", "without_constants"]
@@ -29,7 +30,10 @@ TRACING = tuple(field.name for field in fields(TraceOptions))
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Some rows, with their linear predictors at some times: what a score is computed from."""
+    """Some rows, with their linear predictors at some times: what a score is computed from.
+
+    Predictors are found when somebody asks for them, which a squared error, if it is known, makes needless.
+    """
 
     loss: AbstractLoss
     unit: float  # of y, in which losses with units count
@@ -37,7 +41,13 @@ class HeldOut:
     coded: Array  # as the loss takes it
     w: Array  # how much each row counts
     weighted: bool  # whether the user gave weights
-    eta: Array  # (T, n) or (T, n, q)
+    predict: Callable[[], Array]
+    squared_error: Array | None = None  # (T,)
+
+    @cached_property
+    def eta(self) -> Array:
+        """Of shape (T, n) or (T, n, q)."""
+        return self.predict()
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,9 +219,26 @@ class Regression(PenalisedStudy):
         """Predictors are one product with the columns that were ever active."""
         return self.measured(rows, *_models(track, times))
 
-    def reader(self, rows: IntArray) -> Callable[[Track, Array], HeldOut]:
-        predict = self.store.reader(rows)
-        return lambda track, times: self.measured(rows, *_models(track, times), predict)
+    def reader(self, rows: IntArray, source: Source | None = None) -> Callable[[Track, Array], HeldOut]:
+        predict, error = self.store.reader(rows), None
+        kernel = self.loss.kernel()
+        if (
+            source is not None
+            and kernel is not None
+            and kernel.name == "gaussian"
+            and SquaredError.pays(self.store, rows)
+        ):
+            y = self.y[rows] - self.offset[rows, 0]
+            error = source.beside(lambda: SquaredError(self.store, rows, y, self.w[rows]))
+
+        def read(track: Track, times: Array) -> HeldOut:
+            intercept, columns, coef = _models(track, times)
+            held = self.measured(rows, intercept, columns, coef, predict)
+            if error is None:
+                return held
+            return replace(held, squared_error=error.of(intercept[:, 0], columns, coef[:, :, 0], track.units.center))
+
+        return read
 
     def measured(
         self, rows: IntArray, intercept: Array, columns: IntArray, coef: Array,
@@ -220,13 +247,14 @@ class Regression(PenalisedStudy):
         """Some rows, with their predictors by models (T, q) and (T, E, q) on some columns; ``predict`` reads them."""
         predict = self.store.reader(rows) if predict is None else predict
         T, E, q = coef.shape
-        side_by_side = coef.transpose(1, 0, 2).reshape(E, T * q)
-        eta = predict(side_by_side, columns).reshape(len(rows), T, q).transpose(1, 0, 2)
-        eta = eta + intercept[:, None] + self.offset[rows]
-        return HeldOut(
-            self.loss, self.unit, self.response[rows], self.y[rows], self.w[rows], self.weighted,
-            eta[:, :, 0] if q == 1 else eta,
-        )  # fmt: skip
+
+        def eta() -> Array:
+            side_by_side = coef.transpose(1, 0, 2).reshape(E, T * q)
+            eta = predict(side_by_side, columns).reshape(len(rows), T, q).transpose(1, 0, 2)
+            eta = eta + intercept[:, None] + self.offset[rows]
+            return eta[:, :, 0] if q == 1 else eta
+
+        return HeldOut(self.loss, self.unit, self.response[rows], self.y[rows], self.w[rows], self.weighted, eta)
 
 
 def _models(track: Track, times: Array) -> tuple[Array, IntArray, Array]:

@@ -317,7 +317,8 @@ def _fold_tracks(
     sources: list[Source], has_plain: bool = False,
 ) -> list[FoldTrack]:  # fmt: skip
     tracks = study.tracks([train for train, _ in folds], clock, sources=sources)
-    return [FoldTrack(study, tracks[k], *folds[k], scorers(k), clock, has_plain) for k in range(len(folds))]
+    shared = sources if has_plain else [None] * len(folds)
+    return [FoldTrack(study, tracks[k], *folds[k], scorers(k), clock, has_plain, shared[k]) for k in range(len(folds))]
 
 
 # --- warnings ------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from bregpath.run import Track
 from bregpath.selection.curves import aggregate, choose, clear_turn, is_clearly_better, is_past, not_best, paired_turn
 from bregpath.selection.result import ScoreCurve, Selection
 from bregpath.selection.scores import Scorer
-from bregpath.study import AbstractStudy
+from bregpath.study import AbstractStudy, Source
 
 __all__ = ["FoldCurves", "FoldTrack", "Looks"]
 
@@ -49,10 +49,11 @@ class FoldTrack:
     scorers: tuple[Scorer, ...]
     clock: Array
     has_plain: bool = False
+    source: Source | None = None  # of these rows, where tracks of several kappas share it
 
     def __post_init__(self) -> None:
         self.scores = self.plain_scores = np.zeros((len(self.scorers), 0))  # (measures, times)
-        self._read = self.study.reader(self.test)
+        self._read = self.study.reader(self.test, self.source)
 
     def reach(self, until: float) -> None:
         self.track.reach(until)
@@ -66,7 +67,7 @@ class FoldTrack:
 
     def plain(self) -> FoldTrack:
         """The path itself, where it is read as a mean."""
-        fold = replace(self, track=self.track.plain(), has_plain=False)
+        fold = replace(self, track=self.track.plain(), has_plain=False, source=None)
         fold.scores = fold.plain_scores = self.plain_scores
         return fold
 
