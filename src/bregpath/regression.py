@@ -17,8 +17,8 @@ from bregpath.flow.moments import Moments, moments_at_once, moments_of_most
 from bregpath.losses import AbstractLoss, as_loss
 from bregpath.penalties import AbstractPenalty, build_penalty
 from bregpath.problem import Problem
+from bregpath.row_moments import RowMoments
 from bregpath.run import Assembled, TraceOptions, Track
-from bregpath.squared_error import SquaredError
 from bregpath.stores import AbstractStore, Scan, StandardizedStore, as_store
 from bregpath.study import PenalisedStudy, Source
 from bregpath.units import Units
@@ -220,23 +220,19 @@ class Regression(PenalisedStudy):
         return self.measured(rows, *_models(track, times))
 
     def reader(self, rows: IntArray, source: Source | None = None) -> Callable[[Track, Array], HeldOut]:
-        predict, error = self.store.reader(rows), None
-        kernel = self.loss.kernel()
-        if (
-            source is not None
-            and kernel is not None
-            and kernel.name == "gaussian"
-            and SquaredError.pays(self.store, rows)
-        ):
+        predict, moments, kernel = self.store.reader(rows), None, self.loss.kernel()
+        is_squared = kernel is not None and kernel.name == "gaussian"
+        if source is not None and is_squared and RowMoments.pays(self.store, rows):
             y = self.y[rows] - self.offset[rows, 0]
-            error = source.beside(lambda: SquaredError(self.store, rows, y, self.w[rows]))
+            moments = source.beside(lambda: RowMoments(self.store, rows, y, self.w[rows]))
 
         def read(track: Track, times: Array) -> HeldOut:
             intercept, columns, coef = _models(track, times)
             held = self.measured(rows, intercept, columns, coef, predict)
-            if error is None:
+            if moments is None:
                 return held
-            return replace(held, squared_error=error.of(intercept[:, 0], columns, coef[:, :, 0], track.units.center))
+            error = moments.squared_error(intercept[:, 0], columns, coef[:, :, 0], track.units.center)
+            return replace(held, squared_error=error)
 
         return read
 

@@ -229,7 +229,7 @@ def _validate_several(
             if one.options.stop is not None or one.options.t is not None:  # it tells when it has ended, as above
                 integrate([whole], [float(clock[-1])], each=each)
                 n_reached, clock = len(whole.reached(clock)), _clock_of(whole, clock)
-            parts = _fold_tracks(one, scorers, folds, clock, sources, has_plain=one.options.average is not None)
+            parts = _fold_tracks(one, scorers, folds, clock, sources, are_several=True)
             is_small = one.step_bytes <= SMALL_ROWS if begun.gram is None else begun.gram.nbytes <= SMALL
             shares = SMALL_OF_SEVERAL if is_small else (FIRST_OF_SEVERAL, STRETCH_OF_SEVERAL)
             looks = _looks(one, begun, clock, window(1.0, kappa), shares, patience)
@@ -314,10 +314,11 @@ def _looks(
 
 def _fold_tracks(
     study: AbstractStudy, scorers: Callable[[int], tuple[Scorer, ...]], folds: Folds, clock: Array,
-    sources: list[Source], has_plain: bool = False,
+    sources: list[Source], are_several: bool = False,
 ) -> list[FoldTrack]:  # fmt: skip
     tracks = study.tracks([train for train, _ in folds], clock, sources=sources)
-    shared = sources if has_plain else [None] * len(folds)
+    has_plain = are_several and study.options.average is not None
+    shared = sources if are_several else [None] * len(folds)
     return [FoldTrack(study, tracks[k], *folds[k], scorers(k), clock, has_plain, shared[k]) for k in range(len(folds))]
 
 

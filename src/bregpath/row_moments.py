@@ -1,4 +1,4 @@
-"""Squared errors of linear models on some rows, from the moments of these rows."""
+"""Moments of some rows, and the squared errors of linear models on them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bregpath import _kernels
 from bregpath._typing import Array, IntArray
 from bregpath.stores import AbstractStore
 
-__all__ = ["SquaredError"]
+__all__ = ["RowMoments"]
 
 MAX_COLUMNS = 256
 MIN_ROWS = 4  # a column, from which on moments pay for the many models of several kappas
@@ -18,8 +18,8 @@ MIN_ROWS = 4  # a column, from which on moments pay for the many models of sever
 MIN_LEFT = 1e-8
 
 
-class SquaredError:
-    r"""Mean squared error of models on some rows, which are read once.
+class RowMoments:
+    r"""Of some rows, which are read once.
 
     With means and products over the rows, weights :math:`w` that sum to one, u the columns less a shift s and v the
     response less its mean, a model with intercept a errs by
@@ -53,8 +53,8 @@ class SquaredError:
         p = store.shape[1]
         return p <= MAX_COLUMNS and len(rows) >= MIN_ROWS * p and bool(np.isfinite(store.nbytes))
 
-    def of(self, intercept: Array, columns: IntArray, coef: Array, near: Array) -> Array | None:
-        """Of models (T,) and (T, E) on some columns.
+    def squared_error(self, intercept: Array, columns: IntArray, coef: Array, near: Array) -> Array | None:
+        """The mean squared error of models (T,) and (T, E) on some columns.
 
         None where errors are so small that they would be rounding, or where the core cannot read the columns. The first
         to ask says where they lie ``near``.
