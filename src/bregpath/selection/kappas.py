@@ -51,7 +51,7 @@ KAPPAS = (0.1, 1.0, 10.0, 30.0)
 UNDAMPED = 10.0
 STRETCH = 8  # times over which the gain of a kappa is taken
 STILL = 0.05  # of its distance from another one: a kappa that moves less during a stretch stands still
-SURELY = 4.0  # times what a kappa may still gain, if it is given up however little others are ahead
+SURELY = 6.0  # times what a kappa may still gain, if it is given up however little others are ahead
 
 
 def check_kappas(kappa: Any) -> tuple[float, ...] | None:
@@ -133,7 +133,7 @@ class Race:
     of another by more than a standard error of their difference within folds, and by more than what it may still gain
     (see `prospect`). If it is the larger of the two it might be the sparse choice in spite of that, unless it is worse
     by more than a standard error of the other score as well. It is given up too, however little others are ahead, where
-    neither choice would fall on it if it gained four times as much. Who stands still may be about to jump, and is not
+    neither choice would fall on it if it gained six times as much. Who stands still may be about to jump, and is not
     given up: paths of large kappas and of structures move in steps.
     """
 
