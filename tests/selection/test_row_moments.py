@@ -79,10 +79,13 @@ def test_folds_of_all_kappas_share_the_moments(rng, monkeypatch):
     made = []
     monkeypatch.setattr("bregpath.regression.RowMoments", _counting(made))
     X = rng.standard_normal((400, 6))
-    bregpath.cross_validate(X, X[:, 0] + rng.standard_normal(400), kappa="cv")
+    y = X[:, 0] + rng.standard_normal(400)
+    selection = bregpath.cross_validate(X, y, kappa="cv")
     assert len(made) == 5
-    bregpath.cross_validate(X, X[:, 0] + rng.standard_normal(400))  # few models: to predict is as cheap
-    bregpath.cross_validate(X, X[:, 0] + rng.standard_normal(400) > 0, loss="logistic", kappa=[1.0, 10.0])
+    for one in (selection, selection.sparse()):
+        assert [fold.source for fold in one._rows.folds] == 5 * [None]  # which has the rows of a fold
+    bregpath.cross_validate(X, y)  # few models: to predict is as cheap
+    bregpath.cross_validate(X, y > 0, loss="logistic", kappa=[1.0, 10.0])
     assert len(made) == 5
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -53,7 +53,10 @@ class FoldTrack:
 
     def __post_init__(self) -> None:
         self.scores = self.plain_scores = np.zeros((len(self.scorers), 0))  # (measures, times)
-        self._read = self.study.reader(self.test, self.source)
+
+    @cached_property
+    def _read(self) -> Callable[[Track, Array], Any]:
+        return self.study.reader(self.test, self.source)
 
     def reach(self, until: float) -> None:
         self.track.reach(until)
@@ -76,7 +79,8 @@ class FoldTrack:
         path = self.track.path(until)
         path = self.study.report(replace(path, _deviance=path.deviance, _continue=None), self.track)
         self.track.release()
-        self._read = self.study.reader(self.test)  # what it has kept is not needed again
+        self.source = None
+        vars(self).pop("_read", None)  # with what it has kept
         return path
 
 
@@ -130,12 +134,18 @@ class FoldCurves:
 
     def __post_init__(self) -> None:
         self.next_look = len(self.clock) if self.looks.patience is None else self.looks.first
-        self.weights = np.array([self.study.w[fold.test].sum() for fold in self.folds])
         self._stacked: dict[tuple[str, int], Array] = {}
 
     def plain(self) -> FoldCurves:
         """The curves of the paths themselves, where they are read as means; not yet that of the path on all rows."""
-        return replace(self, folds=[fold.plain() for fold in self.folds])
+        curves = replace(self, folds=[fold.plain() for fold in self.folds])
+        curves.weights = self.weights
+        return curves
+
+    @cached_property
+    def weights(self) -> Array:
+        """Of the rows that each fold holds out."""
+        return np.array([self.study.w[fold.test].sum() for fold in self.folds])
 
     @property
     def done(self) -> int:
