@@ -46,6 +46,21 @@ def test_a_smaller_kappa_is_given_up_for_a_small_difference_a_larger_one_for_a_s
     assert race._is_hopeless(race.curves[0])
 
 
+def test_a_path_that_is_clearly_behind_that_of_a_larger_kappa_is_given_up():
+    """The mean of the larger one lags, so that it is not ahead yet."""
+    flat = np.arange(5.0)[:, None] * 5 + np.r_[9.0, np.ones(40)]
+    behind = flat + np.r_[np.zeros(30), np.linspace(0, 0.1, 11)]
+    spread = np.linspace(-1, 1, 5)[:, None] * (np.arange(41) > 0)  # of the differences: a standard error of 0.35
+    for kappas, ahead, is_behind in (
+        ((1.0, 10.0), flat - 0.6 + spread, True),
+        ((1.0, 10.0), flat - 0.5 + spread, False),
+        ((10.0, 1.0), flat - 0.6 + spread, False),  # the larger one may be the sparse choice
+    ):
+        race = _race_of(dict(zip(kappas, (behind, behind), strict=True)))
+        race.curves[1].all_scores = lambda k, ahead=ahead: [flat + 0.2, ahead]
+        assert race._is_hopeless(race.curves[0]) == is_behind
+
+
 def test_a_kappa_is_given_up_for_a_small_difference_that_it_will_not_make_up_for():
     """None of these is behind by a standard error; what counts is whether one of the choices could be theirs."""
     noise = np.linspace(-3, 3, 5)[:, None] * (np.arange(41) > 0)

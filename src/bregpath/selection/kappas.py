@@ -13,6 +13,7 @@ from bregpath import _validation
 from bregpath._typing import Array
 from bregpath.flow.integrate import Advances
 from bregpath.selection.curves import (
+    PAIRED_MARGIN,
     PAST,
     aggregate,
     curve_of,
@@ -132,7 +133,8 @@ class Race:
     A kappa is given up once its best score so far, or that of its path where it is read as a mean, is worse than that
     of another by more than a standard error of their difference within folds, and by more than what it may still gain
     (see `prospect`). If it is the larger of the two it might be the sparse choice in spite of that, unless it is worse
-    by more than a standard error of the other score as well. It is given up too, however little others are ahead, where
+    by more than a standard error of the other score as well; if it is the smaller, it is enough that its path is worse
+    than that of the other by 1.5 standard errors. It is given up too, however little others are ahead, where
     neither choice would fall on it if it gained six times as much. Who stands still may be about to jump, and is not
     given up: paths of large kappas and of structures move in steps.
     """
@@ -187,6 +189,17 @@ class Race:
                 if other.study.kappa < one.study.kappa:
                     errors.append(aggregate(theirs.place[:, None], one.weights)[1])
                 if max(errors) < mine.best - theirs.best:
+                    return True
+        return self._is_behind_a_path(one, k)
+
+    def _is_behind_a_path(self, one: FoldCurves, k: int) -> bool:
+        """Whether the path itself is clearly behind that of a larger kappa, whose mean may lag."""
+        itself = self._outlooks(one, k)[-1]
+        for other in self._rivals(one):
+            theirs = self._outlooks(other, k)[-1]
+            if other.study.kappa > one.study.kappa and itself.stays_above(theirs.best):
+                error = paired_error(itself.place[:, None], theirs.place[:, None], one.weights)
+                if PAIRED_MARGIN * error < itself.best - theirs.best:
                     return True
         return False
 

@@ -150,9 +150,8 @@ class Selection:
     @classmethod
     def of_kappas(cls, **several: Any) -> Selection:
         """The choice by the first measure; ``several`` are all fields about several kappas."""
-        measure, (low, _) = next(iter(several["_kappas"].items()))
-        of_kappa = several["_plain_of_kappa" if measure in several["_plain_best"] else "_of_kappa"]
-        return replace(of_kappa[low], **several)._at_kappa(measure)
+        nothing = np.zeros(0)
+        return cls("", 0.0, 0.0, None, nothing, nothing, **several)._at_kappa(next(iter(several["_kappas"])))
 
     def _at_kappa(self, measure: str, is_sparse: bool = False) -> Selection:
         """The best of all kappas, or the sparse choice, by one of the measures."""
@@ -179,6 +178,8 @@ class Selection:
     def sparse(self) -> Selection:
         """The same cross-validation with the sparse choice: the path of `kappa_sparse` itself, at its best time.
 
+        It is traced when it is first asked for, on the data as they are then: leave them what they were.
+
         Examples
         --------
         >>> import bregpath
@@ -195,9 +196,7 @@ class Selection:
     def one_se(self) -> Selection:
         """The same selection with the sparser model of the one-standard-error rule."""
         if self.t_1se is None:
-            raise ValueError(
-                f"There is no standard error for the rule {self.rule!r}; use `t_min`, or cross_validate()."
-            )
+            raise ValueError(f"There is no standard error for the rule {self.rule!r}; use `t_min` or cross_validate().")
         words = ", one-standard-error rule"
         return replace(self, t=self.t_1se, rule=f"{self.rule.removesuffix(words)}{words}")
 
