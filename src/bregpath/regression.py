@@ -32,7 +32,7 @@ TRACING = tuple(field.name for field in fields(TraceOptions))
 class HeldOut:
     """Some rows, with their linear predictors at some times: what a score is computed from.
 
-    Predictors are found when somebody asks for them, which a squared error, if it is known, makes needless.
+    Where only the deviance is asked for, and is known to be a squared error, there are no predictors.
     """
 
     loss: AbstractLoss
@@ -41,13 +41,8 @@ class HeldOut:
     coded: Array  # as the loss takes it
     w: Array  # how much each row counts
     weighted: bool  # whether the user gave weights
-    predict: Callable[[], Array]
+    eta: Array  # (T, n) or (T, n, q)
     squared_error: Array | None = None  # (T,)
-
-    @cached_property
-    def eta(self) -> Array:
-        """Of shape (T, n) or (T, n, q)."""
-        return self.predict()
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,19 +215,19 @@ class Regression(PenalisedStudy):
         return self.measured(rows, *_models(track, times))
 
     def reader(self, rows: IntArray, source: Source | None = None) -> Callable[[Track, Array], HeldOut]:
-        predict, moments, kernel = self.store.reader(rows), None, self.loss.kernel()
+        predict, kernel = self.store.reader(rows), self.loss.kernel()
         is_squared = kernel is not None and kernel.name == "gaussian"
-        if source is not None and is_squared and RowMoments.pays(self.store, rows):
-            y = self.y[rows] - self.offset[rows, 0]
-            moments = source.beside(lambda: RowMoments(self.store, rows, y, self.w[rows]))
+        if source is None or not is_squared or not RowMoments.pays(self.store, rows):
+            return lambda track, times: self.measured(rows, *_models(track, times), predict)
+        response, y, w = self.response[rows], self.y[rows], self.w[rows]
+        moments = source.beside(lambda: RowMoments(self.store, rows, y - self.offset[rows, 0], w))
 
         def read(track: Track, times: Array) -> HeldOut:
             intercept, columns, coef = _models(track, times)
-            held = self.measured(rows, intercept, columns, coef, predict)
-            if moments is None:
-                return held
             error = moments.squared_error(intercept[:, 0], columns, coef[:, :, 0], track.units.center)
-            return replace(held, squared_error=error)
+            if error is None:
+                return self.measured(rows, intercept, columns, coef, predict)
+            return HeldOut(self.loss, self.unit, response, y, w, self.weighted, np.empty((len(times), 0)), error)
 
         return read
 
@@ -243,14 +238,13 @@ class Regression(PenalisedStudy):
         """Some rows, with their predictors by models (T, q) and (T, E, q) on some columns; ``predict`` reads them."""
         predict = self.store.reader(rows) if predict is None else predict
         T, E, q = coef.shape
-
-        def eta() -> Array:
-            side_by_side = coef.transpose(1, 0, 2).reshape(E, T * q)
-            eta = predict(side_by_side, columns).reshape(len(rows), T, q).transpose(1, 0, 2)
-            eta = eta + intercept[:, None] + self.offset[rows]
-            return eta[:, :, 0] if q == 1 else eta
-
-        return HeldOut(self.loss, self.unit, self.response[rows], self.y[rows], self.w[rows], self.weighted, eta)
+        side_by_side = coef.transpose(1, 0, 2).reshape(E, T * q)
+        eta = predict(side_by_side, columns).reshape(len(rows), T, q).transpose(1, 0, 2)
+        eta = eta + intercept[:, None] + self.offset[rows]
+        return HeldOut(
+            self.loss, self.unit, self.response[rows], self.y[rows], self.w[rows], self.weighted,
+            eta[:, :, 0] if q == 1 else eta,
+        )  # fmt: skip
 
 
 def _models(track: Track, times: Array) -> tuple[Array, IntArray, Array]:

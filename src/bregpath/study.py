@@ -106,7 +106,7 @@ class AbstractStudy(ABC):
     def reader(self, rows: IntArray, source: Source | None = None) -> Callable[[Track, Array], Any]:
         """`held_out` of some rows, asked again and again, at later and later times of one track.
 
-        Where tracks of several kappas do so, ``source`` is what they have in common.
+        Where tracks of several kappas do so, and only for the deviance, ``source`` is what they have in common.
         """
         return lambda track, times: self.held_out(track, rows, times)
 

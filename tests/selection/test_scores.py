@@ -97,8 +97,8 @@ def test_measures_by_name_function_list_and_dict():
     named = make_scorers({"right": hits, "brier": "mse"}, loss)
     assert [(s.name, s.larger_is_better) for s in named] == [("right", True), ("brier", False)]
     rows = loss, 1.0, np.array([0, 1]), np.array([-1.0, 1.0]), np.array([1.0, 3.0]), False
-    assert_allclose(named[0].score(HeldOut(*rows, lambda: np.array([[-1.0, -1.0], [-1.0, 1.0]]))), [0.5, 1.0])
-    assert_allclose(named[1].score(HeldOut(*rows, lambda: np.zeros((1, 2)))), 0.25)
+    assert_allclose(named[0].score(HeldOut(*rows, np.array([[-1.0, -1.0], [-1.0, 1.0]]))), [0.5, 1.0])
+    assert_allclose(named[1].score(HeldOut(*rows, np.zeros((1, 2)))), 0.25)
 
 
 @pytest.mark.parametrize(

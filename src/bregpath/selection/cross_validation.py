@@ -318,8 +318,12 @@ def _fold_tracks(
 ) -> list[FoldTrack]:  # fmt: skip
     tracks = study.tracks([train for train, _ in folds], clock, sources=sources)
     has_plain = are_several and study.options.average is not None
-    shared = sources if are_several else [None] * len(folds)
-    return [FoldTrack(study, tracks[k], *folds[k], scorers(k), clock, has_plain, shared[k]) for k in range(len(folds))]
+    parts = []
+    for k, fold in enumerate(folds):
+        measures = scorers(k)
+        source = sources[k] if are_several and all(scorer.is_smooth for scorer in measures) else None
+        parts.append(FoldTrack(study, tracks[k], *fold, measures, clock, has_plain, source))
+    return parts
 
 
 # --- warnings ------------------------------------------------------------------------------------------------

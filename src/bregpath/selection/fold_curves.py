@@ -49,7 +49,7 @@ class FoldTrack:
     scorers: tuple[Scorer, ...]
     clock: Array
     has_plain: bool = False
-    source: Source | None = None  # of these rows, where tracks of several kappas share it
+    source: Source | None = None  # of these rows, where tracks of several kappas share it for the deviance alone
 
     def __post_init__(self) -> None:
         self.scores = self.plain_scores = np.zeros((len(self.scorers), 0))  # (measures, times)

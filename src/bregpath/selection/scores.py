@@ -56,7 +56,7 @@ def _read(measure: Any, loss: AbstractLoss, name: str | None = None) -> Scorer:
         formula = SCORES[measure]
 
         def by_name(held: HeldOut) -> Array:
-            if measure == "deviance" and held.squared_error is not None:
+            if held.squared_error is not None:
                 return held.squared_error
             return formula(held.loss, held.unit, held.eta, held.coded, held.w / held.w.sum())
 
