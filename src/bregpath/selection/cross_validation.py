@@ -80,7 +80,9 @@ def cross_validate(
     must fall no longer; a kappa ends as well when neither has had a better score since half of the time. A kappa is
     given up when its best score is worse than that of another one by more than a standard error of the difference
     within folds, and by more than it may still gain if it goes on as lately; one that is larger than the other might be
-    the sparse choice, and must be worse by more than a standard error of the score too.
+    the sparse choice, and must be worse by more than a standard error of the score too. It is given up as well where no
+    choice would be its even if it gained far more than that. The path on all rows of the sparse choice is traced when
+    `Selection.sparse` is first called, on ``X`` as it is then.
 
     Parameters
     ----------
