@@ -98,7 +98,7 @@ class Selection:
         those of the paths themselves, from which the sparse choice is made, `mean_surface` those of their means over
         time, from which the best one is, if there is an ``average``; elsewhere it is the same.
     given_up : tuple of float
-        Kappas whose curves end early, because others were clearly ahead.
+        Kappas whose curves end early, because others were ahead for good.
 
     Examples
     --------
