@@ -17,9 +17,10 @@ from bregpath.flow.moments import Moments, moments_at_once, moments_of_most
 from bregpath.losses import AbstractLoss, as_loss
 from bregpath.penalties import AbstractPenalty, build_penalty
 from bregpath.problem import Problem
+from bregpath.row_moments import RowMoments
 from bregpath.run import Assembled, TraceOptions, Track
 from bregpath.stores import AbstractStore, Scan, StandardizedStore, as_store
-from bregpath.study import PenalisedStudy
+from bregpath.study import PenalisedStudy, Source
 from bregpath.units import Units
 
 __all__ = ["HeldOut", "Regression", "without_constants"]
@@ -29,7 +30,10 @@ TRACING = tuple(field.name for field in fields(TraceOptions))
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Some rows, with their linear predictors at some times: what a score is computed from."""
+    """Some rows, with their linear predictors at some times: what a score is computed from.
+
+    Where only the deviance is asked for, and is known to be a squared error, there are no predictors.
+    """
 
     loss: AbstractLoss
     unit: float  # of y, in which losses with units count
@@ -38,6 +42,7 @@ class HeldOut:
     w: Array  # how much each row counts
     weighted: bool  # whether the user gave weights
     eta: Array  # (T, n) or (T, n, q)
+    squared_error: Array | None = None  # (T,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,9 +214,22 @@ class Regression(PenalisedStudy):
         """Predictors are one product with the columns that were ever active."""
         return self.measured(rows, *_models(track, times))
 
-    def reader(self, rows: IntArray) -> Callable[[Track, Array], HeldOut]:
-        predict = self.store.reader(rows)
-        return lambda track, times: self.measured(rows, *_models(track, times), predict)
+    def reader(self, rows: IntArray, source: Source | None = None) -> Callable[[Track, Array], HeldOut]:
+        predict, kernel = self.store.reader(rows), self.loss.kernel()
+        is_squared = kernel is not None and kernel.name == "gaussian"
+        if source is None or not is_squared or not RowMoments.pays(self.store, rows):
+            return lambda track, times: self.measured(rows, *_models(track, times), predict)
+        response, y, w = self.response[rows], self.y[rows], self.w[rows]
+        moments = source.beside(lambda: RowMoments(self.store, rows, y - self.offset[rows, 0], w))
+
+        def read(track: Track, times: Array) -> HeldOut:
+            intercept, columns, coef = _models(track, times)
+            error = moments.squared_error(intercept[:, 0], columns, coef[:, :, 0], track.units.center)
+            if error is None:
+                return self.measured(rows, intercept, columns, coef, predict)
+            return HeldOut(self.loss, self.unit, response, y, w, self.weighted, np.empty((len(times), 0)), error)
+
+        return read
 
     def measured(
         self, rows: IntArray, intercept: Array, columns: IntArray, coef: Array,

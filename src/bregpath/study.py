@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from threading import Lock
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -21,6 +21,8 @@ __all__ = ["AbstractStudy", "PenalisedStudy", "Source"]
 # Beyond this size in all, replicates do not copy their rows: they share the data, other rows having weight zero.
 COPY_BYTES = 2**30
 
+T = TypeVar("T")
+
 
 class Source:
     """Some rows, ready to be traced: copied, scanned and fitted by the null model once, by the first track that starts,
@@ -30,6 +32,14 @@ class Source:
     def __init__(self, assemble: Callable[[], Assembled]) -> None:
         self._assemble, self._lock = assemble, Lock()
         self._made: Assembled | None = None
+        self._beside: Any = None
+
+    def beside(self, make: Callable[[], T]) -> T:
+        """Something that goes with these rows, whatever the kappa: made for the first who asks."""
+        with self._lock:
+            if self._beside is None:
+                self._beside = make()
+            return self._beside  # type: ignore[no-any-return]
 
     def at(self, kappa: float) -> Callable[[], Assembled]:
         """What a track of this kappa is assembled by."""
@@ -93,8 +103,11 @@ class AbstractStudy(ABC):
     def held_out(self, track: Track, rows: IntArray, times: Array) -> Any:
         """Some rows with all that a score needs to know of them, and of the models of a track at some times."""
 
-    def reader(self, rows: IntArray) -> Callable[[Track, Array], Any]:
-        """`held_out` of some rows, asked again and again, at later and later times of one track."""
+    def reader(self, rows: IntArray, source: Source | None = None) -> Callable[[Track, Array], Any]:
+        """`held_out` of some rows, asked again and again, at later and later times of one track.
+
+        Where tracks of several kappas do so, and only for the deviance, ``source`` is what they have in common.
+        """
         return lambda track, times: self.held_out(track, rows, times)
 
     @abstractmethod

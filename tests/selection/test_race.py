@@ -18,6 +18,7 @@ def _race_of(curves):
         part = SimpleNamespace(folds=fold, scores=lambda k, scores=scores: scores, done=scores.shape[1])
         part.all_scores = lambda k, scores=scores: [scores]
         part.study, part.weights = SimpleNamespace(kappa=kappa), np.ones(len(scores))
+        part.clock, part.looks = 1.1 ** np.arange(100.0), Looks(30, 10, 5)
         entered.append(part)
     return Race(entered, lambda t: None)
 
@@ -43,6 +44,43 @@ def test_a_smaller_kappa_is_given_up_for_a_small_difference_a_larger_one_for_a_s
     assert race._is_hopeless(race.curves[0])
     race.curves[0].all_scores = lambda k: [gaining, behind]  # a mean that gains follows a path that does not
     assert race._is_hopeless(race.curves[0])
+
+
+def test_a_path_that_is_clearly_behind_that_of_a_larger_kappa_is_given_up():
+    """The mean of the larger one lags, so that it is not ahead yet."""
+    flat = np.arange(5.0)[:, None] * 5 + np.r_[9.0, np.ones(40)]
+    behind = flat + np.r_[np.zeros(30), np.linspace(0, 0.1, 11)]
+    spread = np.linspace(-1, 1, 5)[:, None] * (np.arange(41) > 0)  # of the differences: a standard error of 0.35
+    for kappas, ahead, is_behind in (
+        ((1.0, 10.0), flat - 0.6 + spread, True),
+        ((1.0, 10.0), flat - 0.5 + spread, False),
+        ((10.0, 1.0), flat - 0.6 + spread, False),  # the larger one may be the sparse choice
+    ):
+        race = _race_of(dict(zip(kappas, (behind, behind), strict=True)))
+        race.curves[1].all_scores = lambda k, ahead=ahead: [flat + 0.2, ahead]
+        assert race._is_hopeless(race.curves[0]) == is_behind
+
+
+def test_a_kappa_is_given_up_for_a_small_difference_that_it_will_not_make_up_for():
+    """None of these is behind by a standard error; what counts is whether one of the choices could be theirs."""
+    noise = np.linspace(-3, 3, 5)[:, None] * (np.arange(41) > 0)
+    flat, rising = np.arange(5.0)[:, None] * 5 + np.r_[9.0, np.ones(40)], np.r_[np.zeros(30), np.linspace(0, 0.1, 11)]
+    better, slow = flat - 0.3 * np.arange(41) / 40, flat + noise + rising
+    for kappa, scores, is_out in (
+        (1.0, slow, True),  # the other one is the larger, and would be the sparse choice
+        (100.0, flat + noise, False),  # this one would be
+        (100.0, flat + noise + 10.0, True),  # it is not within a standard error
+        (100.0, flat + 0.3 * np.r_[np.zeros(21), np.arange(20.0)], True),  # it has turned: it is what it will be
+        (1.0, slow - 2 * rising, False),  # it gains
+    ):
+        race = _race_of({10.0: better, kappa: scores})
+        assert [race._is_out(one) for one in race.curves] == [False, is_out]
+        assert not race._is_hopeless(race.curves[1]) or kappa > 10.0
+    race = _race_of({10.0: better, 1.0: flat + 0.3 + noise})
+    assert race._is_out(race.curves[1])  # it has stood still for long
+    race = _race_of({10.0: better, 1.0: flat + 0.3 + noise})
+    race.curves[1].clock = np.linspace(1.0, 1.5, 41)
+    assert not race._is_out(race.curves[1])  # it may jump
 
 
 def test_nobody_is_given_up_before_the_usual_first_look():

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bregpath._progress import progress_bar
-from bregpath._threads import Each, threads
+from bregpath._threads import threads
 from bregpath._typing import Array
 from bregpath.flow.integrate import integrate
 from bregpath.flow.stop import Result
@@ -29,6 +29,7 @@ from bregpath.selection.kappas import (
     path_is_better,
     window,
 )
+from bregpath.selection.on_demand import OnDemand
 from bregpath.selection.result import Selection
 from bregpath.selection.scores import Scorer, make_scorers
 from bregpath.structures.study import read_study
@@ -79,7 +80,9 @@ def cross_validate(
     must fall no longer; a kappa ends as well when neither has had a better score since half of the time. A kappa is
     given up when its best score is worse than that of another one by more than a standard error of the difference
     within folds, and by more than it may still gain if it goes on as lately; one that is larger than the other might be
-    the sparse choice, and must be worse by more than a standard error of the score too.
+    the sparse choice, and must be worse by more than a standard error of the score too. It is given up as well where no
+    choice would be its even if it gained far more than that. The path on all rows of the sparse choice is traced when
+    `Selection.sparse` is first called, on ``X`` as it is then.
 
     Parameters
     ----------
@@ -170,7 +173,7 @@ def validate(
     if kappas is None:
         return _validate_one(study, scorers, folds, full, looks, se_rule, n_jobs)
     if np.isinf(study.kappa):
-        raise ValueError("`kappa` is a list, but this `flow` has no kappa; use flow=\"glbi\", or leave `kappa` out.")
+        raise ValueError('`kappa` is a list, but this `flow` has no kappa; use flow="glbi", or leave `kappa` out.')
     if study.options.step != "adaptive":
         raise ValueError(
             f"`kappa` is a list, but `step`={study.options.step!r} is fixed, and which step is stable depends on "
@@ -228,7 +231,7 @@ def _validate_several(
             if one.options.stop is not None or one.options.t is not None:  # it tells when it has ended, as above
                 integrate([whole], [float(clock[-1])], each=each)
                 n_reached, clock = len(whole.reached(clock)), _clock_of(whole, clock)
-            parts = _fold_tracks(one, scorers, folds, clock, sources, has_plain=one.options.average is not None)
+            parts = _fold_tracks(one, scorers, folds, clock, sources, are_several=True)
             is_small = one.step_bytes <= SMALL_ROWS if begun.gram is None else begun.gram.nbytes <= SMALL
             shares = SMALL_OF_SEVERAL if is_small else (FIRST_OF_SEVERAL, STRETCH_OF_SEVERAL)
             looks = _looks(one, begun, clock, window(1.0, kappa), shares, patience)
@@ -240,13 +243,11 @@ def _validate_several(
             race = Race(list(entered.values()), report)
             tracks = [Entrant(track, curves) for curves in race.curves for track in curves.folds]
             integrate(tracks, race.ticks(), race.is_over, each)
-        return _choose(entered, study.options.average is not None, must_average, se_rule, each)
+        return _choose(entered, study.options.average is not None, must_average, se_rule)
 
 
-def _choose(
-    entered: dict[float, FoldCurves], averaged: bool, must_average: bool, se_rule: str, each: Each
-) -> Selection:
-    """The best of all kappas and the sparse one, with the paths on all rows of those that are chosen by any measure.
+def _choose(entered: dict[float, FoldCurves], averaged: bool, must_average: bool, se_rule: str) -> Selection:
+    """The best of all kappas and the sparse one; the path on all rows of the latter is traced if somebody asks for it.
 
     What is ``averaged`` predicts better, as a rule, and what is not is sparser: the best one is a mean, unless a path
     itself is clearly better, and the sparse one is one of the paths themselves.
@@ -266,22 +267,32 @@ def _choose(
         (as_means if averaged and measure not in plain_best else as_paths).add(low)
         as_paths.add(sparse)
 
-    def follow(kappa: float) -> None:
-        times = (curve.t_min for one in (mean_surface, surface) for curve in one[kappa].values())
-        entered[kappa].follow(entered[kappa].n_times, times)
-
-    each(follow, sorted(as_means | as_paths))
-    if averaged:
-        themselves = {kappa: replace(themselves[kappa], whole=entered[kappa].whole.plain()) for kappa in as_paths}
-    selections, alone = (
-        {kappa: one[kappa].select(one[kappa].n_times, se_rule) for kappa in sorted(some)}
-        for one, some in ((entered, as_means), (themselves, as_paths))
-    )
+    times = {
+        kappa: [curve.t_min for one in (mean_surface, surface) for curve in one[kappa].values()] for kappa in entered
+    }
+    as_read = {
+        is_plain: OnDemand(
+            {kappa: _selecting(one[kappa], is_plain and averaged, times[kappa], se_rule) for kappa in sorted(some)}
+        )
+        for is_plain, one, some in ((False, entered, as_means), (True, themselves, as_paths))
+    }
     given_up = tuple(kappa for kappa, curves in entered.items() if curves.is_given_up)
     return Selection.of_kappas(
         surface=surface, mean_surface=mean_surface, given_up=given_up, _kappas=choices,
-        _plain_best=frozenset(plain_best), _of_kappa=selections or alone, _plain_of_kappa=alone,
+        _plain_best=frozenset(plain_best), _of_kappa=as_read[False] or as_read[True], _plain_of_kappa=as_read[True],
     )  # fmt: skip
+
+
+def _selecting(curves: FoldCurves, is_plain: bool, times: list[float], se_rule: str) -> Callable[[], Selection]:
+    """How to select on the curves of one kappa: its folds end now, the path on all rows is traced when it is called."""
+    fold_paths = curves.end()
+
+    def select() -> Selection:
+        curves.follow(curves.n_times, times)
+        one = replace(curves, whole=curves.whole.plain()) if is_plain else curves
+        return one.select(one.n_times, se_rule, fold_paths)
+
+    return select
 
 
 def _clock_of(whole: Track, times: Array) -> Array:
@@ -305,10 +316,16 @@ def _looks(
 
 def _fold_tracks(
     study: AbstractStudy, scorers: Callable[[int], tuple[Scorer, ...]], folds: Folds, clock: Array,
-    sources: list[Source], has_plain: bool = False,
+    sources: list[Source], are_several: bool = False,
 ) -> list[FoldTrack]:  # fmt: skip
     tracks = study.tracks([train for train, _ in folds], clock, sources=sources)
-    return [FoldTrack(study, tracks[k], *folds[k], scorers(k), clock, has_plain) for k in range(len(folds))]
+    has_plain = are_several and study.options.average is not None
+    parts = []
+    for k, fold in enumerate(folds):
+        measures = scorers(k)
+        source = sources[k] if are_several and all(scorer.is_smooth for scorer in measures) else None
+        parts.append(FoldTrack(study, tracks[k], *fold, measures, clock, has_plain, source))
+    return parts
 
 
 # --- warnings ------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -14,7 +14,7 @@ from bregpath.run import Track
 from bregpath.selection.curves import aggregate, choose, clear_turn, is_clearly_better, is_past, not_best, paired_turn
 from bregpath.selection.result import ScoreCurve, Selection
 from bregpath.selection.scores import Scorer
-from bregpath.study import AbstractStudy
+from bregpath.study import AbstractStudy, Source
 
 __all__ = ["FoldCurves", "FoldTrack", "Looks"]
 
@@ -49,10 +49,14 @@ class FoldTrack:
     scorers: tuple[Scorer, ...]
     clock: Array
     has_plain: bool = False
+    source: Source | None = None  # of these rows, where tracks of several kappas share it for the deviance alone
 
     def __post_init__(self) -> None:
         self.scores = self.plain_scores = np.zeros((len(self.scorers), 0))  # (measures, times)
-        self._read = self.study.reader(self.test)
+
+    @cached_property
+    def _read(self) -> Callable[[Track, Array], Any]:
+        return self.study.reader(self.test, self.source)
 
     def reach(self, until: float) -> None:
         self.track.reach(until)
@@ -66,7 +70,7 @@ class FoldTrack:
 
     def plain(self) -> FoldTrack:
         """The path itself, where it is read as a mean."""
-        fold = replace(self, track=self.track.plain(), has_plain=False)
+        fold = replace(self, track=self.track.plain(), has_plain=False, source=None)
         fold.scores = fold.plain_scores = self.plain_scores
         return fold
 
@@ -75,7 +79,8 @@ class FoldTrack:
         path = self.track.path(until)
         path = self.study.report(replace(path, _deviance=path.deviance, _continue=None), self.track)
         self.track.release()
-        self._read = self.study.reader(self.test)  # what it has kept is not needed again
+        self.source = None
+        vars(self).pop("_read", None)  # with what it has kept
         return path
 
 
@@ -129,11 +134,18 @@ class FoldCurves:
 
     def __post_init__(self) -> None:
         self.next_look = len(self.clock) if self.looks.patience is None else self.looks.first
-        self.weights = np.array([self.study.w[fold.test].sum() for fold in self.folds])
+        self._stacked: dict[tuple[str, int], Array] = {}
 
     def plain(self) -> FoldCurves:
         """The curves of the paths themselves, where they are read as means; not yet that of the path on all rows."""
-        return replace(self, folds=[fold.plain() for fold in self.folds])
+        curves = replace(self, folds=[fold.plain() for fold in self.folds])
+        curves.weights = self.weights
+        return curves
+
+    @cached_property
+    def weights(self) -> Array:
+        """Of the rows that each fold holds out."""
+        return np.array([self.study.w[fold.test].sum() for fold in self.folds])
 
     @property
     def done(self) -> int:
@@ -146,11 +158,18 @@ class FoldCurves:
 
     def scores(self, k: int) -> Array:
         """Of one of the measures, in each fold."""
-        return np.stack([fold.scores[k] for fold in self.folds])
+        return self._stack("scores", k)
 
     def plain_scores(self, k: int) -> Array:
         """The same of the paths themselves, where they are read as means."""
-        return np.stack([fold.plain_scores[k] for fold in self.folds])
+        return self._stack("plain_scores", k)
+
+    def _stack(self, kind: str, k: int) -> Array:
+        """One measure of all folds, put together once between two looks."""
+        known = self._stacked.get((kind, k))
+        if known is None or known.shape[1] < self.done:
+            known = self._stacked[kind, k] = np.stack([getattr(fold, kind)[k] for fold in self.folds])
+        return known
 
     def all_scores(self, k: int) -> list[Array]:
         """Both of these, or the one that there is."""
@@ -179,8 +198,9 @@ class FoldCurves:
     def _turn(self, k: int, patience: int) -> tuple[int | None, int]:
         """Where the curve of a measure has turned, and how many last points are clearly worse than the best."""
         scorer = self.folds[0].scorers[k]
-        larger, curve = scorer.larger_is_better, aggregate(self.scores(k), self.weights)
+        larger = scorer.larger_is_better
         if not self.looks.of_several:
+            curve = aggregate(self.scores(k), self.weights)
             signs = [clear_turn(*curve, patience, larger_is_better=larger, smooth=scorer.is_smooth)]
             if scorer.is_smooth:  # long after its best point a smaller rise is enough
                 times = self.clock[: self.done]
@@ -193,7 +213,8 @@ class FoldCurves:
         if turn is not None:
             itself, mean = (sign * scores[:, : turn + 1] for scores in (plain, self.scores(k)))
             if not is_clearly_better(itself, mean, self.weights):
-                turn = not_best(curve[0], turn, larger_is_better=larger)
+                mean_curve = aggregate(self.scores(k), self.weights)[0]
+                turn = not_best(mean_curve, turn, larger_is_better=larger)
         # Of few rows a curve may rise for ever without doing so clearly.
         times = self.clock[: self.done]
         if turn is None and all(is_past(sign * scores, self.weights, times) for scores in self.all_scores(k)):
@@ -208,19 +229,24 @@ class FoldCurves:
         self.whole.reach(float(self.clock[n_times - 1]))
         self.whole.reach_past_saturation(max(chosen))
 
-    def select(self, traced: int, se_rule: str) -> Selection:
+    def end(self) -> tuple[Any, ...]:
+        """The paths of the folds, which forget their data."""
+        return tuple(fold.end(self.clock[self.done - 1 : self.done]) for fold in self.folds)
+
+    def select(self, traced: int, se_rule: str, fold_paths: tuple[Any, ...] | None = None) -> Selection:
         """The result: the curves up to where they turned, or where the path of all rows ended by itself.
 
-        ``traced`` of the times are those to which that path was traced.
+        ``traced`` of the times are those to which that path was traced; ``fold_paths`` are those of folds that have
+        ended before.
         """
-        study, folds, done = self.study, self.folds, self.done
+        study, folds = self.study, self.folds
         path = study.report(self.whole.path(self.clock[:traced]), self.whole)
         n_times = self.n_times
         ended = path.t[-1] < self.clock[n_times - 1]
         if ended:
             n_times = int(np.searchsorted(self.clock, path.t[-1] * (1 + 1e-12), side="right"))
         scores = self.measured(se_rule, n_times)
-        fold_paths = tuple(fold.end(self.clock[done - 1 : done]) for fold in folds)
+        fold_paths = self.end() if fold_paths is None else fold_paths
         first = scores[folds[0].scorers[0].name]
         return Selection(
             rule=f"{len(folds)}-fold cross-validation",

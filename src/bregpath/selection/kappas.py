@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bregpath import _validation
 from bregpath._typing import Array
 from bregpath.flow.integrate import Advances
-from bregpath.selection.curves import aggregate, curve_of, is_clearly_better, lowest, paired_error
+from bregpath.selection.curves import (
+    PAIRED_MARGIN,
+    PAST,
+    aggregate,
+    curve_of,
+    is_clearly_better,
+    lowest,
+    paired_error,
+    paired_turn,
+)
 from bregpath.selection.fold_curves import FoldCurves
 from bregpath.selection.result import ScoreCurve, Selection
 
@@ -42,6 +52,7 @@ KAPPAS = (0.1, 1.0, 10.0, 30.0)
 UNDAMPED = 10.0
 STRETCH = 8  # times over which the gain of a kappa is taken
 STILL = 0.05  # of its distance from another one: a kappa that moves less during a stretch stands still
+SURELY = 6.0  # times what a kappa may still gain, if it is given up however little others are ahead
 
 
 def check_kappas(kappa: Any) -> tuple[float, ...] | None:
@@ -122,12 +133,17 @@ class Race:
     A kappa is given up once its best score so far, or that of its path where it is read as a mean, is worse than that
     of another by more than a standard error of their difference within folds, and by more than what it may still gain
     (see `prospect`). If it is the larger of the two it might be the sparse choice in spite of that, unless it is worse
-    by more than a standard error of the other score as well. Who stands still may be about to jump, and is not given
-    up: paths of large kappas and of structures move in steps.
+    by more than a standard error of the other score as well; if it is the smaller, it is enough that its path is worse
+    than that of the other by 1.5 standard errors. It is given up too, however little others are ahead, where
+    neither choice would fall on it if it gained six times as much. Who stands still may be about to jump, and is not
+    given up: paths of large kappas and of structures move in steps.
     """
 
     curves: Sequence[FoldCurves]
     report: Callable[[float], None]
+
+    def __post_init__(self) -> None:
+        self._seen: dict[tuple[float, int, int], tuple[Array, Outlook]] = {}
 
     def ticks(self) -> Iterator[float]:
         """Numbers of times at which somebody is looked at; which, is decided as curves grow."""
@@ -142,32 +158,101 @@ class Race:
         clock = max((one.clock for one in self.curves), key=len)
         self.report(float(clock[int(tick) - 1]))
         if len(self.curves) > 1 and all(one.looks.patience is not None for one in self.curves):
-            for one in looked:
-                one.is_given_up = not one.is_over and one.done >= one.looks.give_up_from and self._is_hopeless(one)
-                one.is_over = one.is_over or one.is_given_up
+            for one in self.curves:
+                if not one.is_over:
+                    # To be behind counts only for one that has just caught up with the others.
+                    one.is_given_up = one.done >= one.looks.give_up_from and (
+                        self._is_out(one) or (one in looked and self._is_hopeless(one))
+                    )
+                    one.is_over = one.is_given_up
         return all(one.is_over for one in self.curves)
 
     def _is_hopeless(self, one: FoldCurves) -> bool:
-        """By all of the measures."""
+        """Behind by all of the measures."""
         return all(self._is_behind(one, k) for k in range(len(one.folds[0].scorers)))
+
+    def _is_out(self, one: FoldCurves) -> bool:
+        """Neither of the choices would be this one's by any of the measures."""
+        return all(self._has_lost(one, k) for k in range(len(one.folds[0].scorers)))
+
+    def _rivals(self, one: FoldCurves) -> list[FoldCurves]:
+        return [other for other in self.curves if other.done and other is not one]
 
     def _is_behind(self, one: FoldCurves, k: int) -> bool:
         """By one of the measures; a mean follows its path, so that it is enough if the path is."""
-        sign, weights = -1.0 if one.folds[0].scorers[k].larger_is_better else 1.0, one.weights
-        rivals = [other for other in self.curves if other.done and other is not one]
-        ahead = [(other.study.kappa, *lowest(sign * other.scores(k), weights)) for other in rivals]
-        for mine in one.all_scores(k):
-            best, place = lowest(sign * mine, weights)
-            more, moved = prospect(sign * mine, weights), np.ptp(weights @ mine[:, -STRETCH:]) / weights.sum()
-            for kappa, theirs, there in ahead:
-                if not more < best - theirs < moved / STILL:
+        for mine in self._outlooks(one, k):
+            for other in self._rivals(one):
+                theirs = self._outlooks(other, k)[0]
+                if not mine.stays_above(theirs.best):
                     continue
-                errors = [paired_error(place[:, None], there[:, None], weights)]
-                if kappa < one.study.kappa:
-                    errors.append(aggregate(there[:, None], weights)[1])
-                if max(errors) < best - theirs:
+                errors = [paired_error(mine.place[:, None], theirs.place[:, None], one.weights)]
+                if other.study.kappa < one.study.kappa:
+                    errors.append(aggregate(theirs.place[:, None], one.weights)[1])
+                if max(errors) < mine.best - theirs.best:
+                    return True
+        return self._is_behind_a_path(one, k)
+
+    def _is_behind_a_path(self, one: FoldCurves, k: int) -> bool:
+        """Whether the path itself is clearly behind that of a larger kappa, whose mean may lag."""
+        itself = self._outlooks(one, k)[-1]
+        for other in self._rivals(one):
+            theirs = self._outlooks(other, k)[-1]
+            if other.study.kappa > one.study.kappa and itself.stays_above(theirs.best):
+                error = paired_error(itself.place[:, None], theirs.place[:, None], one.weights)
+                if PAIRED_MARGIN * error < itself.best - theirs.best:
                     return True
         return False
+
+    def _has_lost(self, one: FoldCurves, k: int) -> bool:
+        """Whether neither choice would be this one's, by one of the measures, if it gained far more than is foreseen.
+
+        The best choice is another one's. The sparse one is too if the path has turned, stays above one of a larger
+        kappa, or above what is within one standard error of the best.
+        """
+        mine, rivals, weights = self._outlooks(one, k), self._rivals(one), one.weights
+        ahead = min((self._outlooks(other, k)[0] for other in rivals), key=itemgetter(0), default=None)
+        if ahead is None or not mine[0].stays_above(ahead.best, SURELY, is_late=mine[0].is_late):
+            return False
+        limits = [self._outlooks(other, k)[-1].best for other in rivals if other.study.kappa > one.study.kappa]
+        limits.append(ahead.best + float(aggregate(ahead.place[:, None], weights)[1][0]))
+        if mine[-1].stays_above(min(limits), SURELY, is_late=mine[-1].is_late):
+            return True
+        itself, larger, patience = one.all_scores(k)[-1], one.folds[0].scorers[k].larger_is_better, one.looks.patience
+        return patience is not None and paired_turn(itself, weights, patience, larger_is_better=larger)[0] is not None
+
+    def _outlooks(self, one: FoldCurves, k: int) -> list[Outlook]:
+        """Of the curve of a measure, and of that of the path itself where it is read as a mean; found once a look."""
+        sign, times = -1.0 if one.folds[0].scorers[k].larger_is_better else 1.0, one.clock[: one.done]
+        out = []
+        for i, scores in enumerate(one.all_scores(k)):
+            known = self._seen.get((one.study.kappa, k, i))
+            if known is None or known[0] is not scores:
+                known = self._seen[one.study.kappa, k, i] = scores, Outlook.of(sign * scores, one.weights, times)
+            out.append(known[1])
+        return out
+
+
+class Outlook(NamedTuple):
+    """The lowest point of a curve so far, the scores of the folds there, and what may become of it."""
+
+    best: float
+    place: Array
+    gain: float  # that may still come
+    moved: float  # during the last stretch
+    is_late: bool  # whether the time has doubled since
+
+    @classmethod
+    def of(cls, scores: Array, weights: Array, times: Array) -> Outlook:
+        curve = curve_of(scores, weights)
+        i, moved = int(curve.argmin()), float(np.ptp(curve[-STRETCH:]))
+        return cls(float(curve[i]), scores[:, i], _to_come(curve), moved, bool(PAST * times[i] <= times[-1]))
+
+    def stays_above(self, limit: float, surely: float = 1.0, is_late: bool = False) -> bool:
+        """Even with some times the gain that may still come; who stands still may be about to jump, unless it is late
+        for that.
+        """
+        above = self.best - limit
+        return surely * self.gain < above and (is_late or above < self.moved / STILL)
 
 
 def prospect(scores: Array, weights: Array) -> float:
@@ -182,7 +267,12 @@ def prospect(scores: Array, weights: Array) -> float:
     >>> [float(prospect(curve[None], np.ones(1))) for curve in (steady, slowing)]
     [16.0, 0.25]
     """
-    best = np.minimum.accumulate(curve_of(scores, weights))
+    return _to_come(curve_of(scores, weights))
+
+
+def _to_come(curve: Array) -> float:
+    """The same of a mean over the folds."""
+    best = np.minimum.accumulate(curve)
     now, before, earlier = (float(best[max(0, len(best) - 1 - k * STRETCH)]) for k in range(3))
     gain, last = before - now, earlier - before
     return min(2 * gain, gain**2 / (last - gain)) if gain < last < np.inf else 2 * gain

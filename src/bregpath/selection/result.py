@@ -98,7 +98,7 @@ class Selection:
         those of the paths themselves, from which the sparse choice is made, `mean_surface` those of their means over
         time, from which the best one is, if there is an ``average``; elsewhere it is the same.
     given_up : tuple of float
-        Kappas whose curves end early, because others were clearly ahead.
+        Kappas whose curves end early, because others were ahead for good.
 
     Examples
     --------
@@ -150,8 +150,8 @@ class Selection:
     @classmethod
     def of_kappas(cls, **several: Any) -> Selection:
         """The choice by the first measure; ``several`` are all fields about several kappas."""
-        any_one = next(iter(several["_of_kappa"].values()))
-        return replace(any_one, **several)._at_kappa(next(iter(several["_kappas"])))
+        nothing = np.zeros(0)
+        return cls("", 0.0, 0.0, None, nothing, nothing, **several)._at_kappa(next(iter(several["_kappas"])))
 
     def _at_kappa(self, measure: str, is_sparse: bool = False) -> Selection:
         """The best of all kappas, or the sparse choice, by one of the measures."""
@@ -178,6 +178,8 @@ class Selection:
     def sparse(self) -> Selection:
         """The same cross-validation with the sparse choice: the path of `kappa_sparse` itself, at its best time.
 
+        It is traced when it is first asked for, on the data as they are then: leave them what they were.
+
         Examples
         --------
         >>> import bregpath
@@ -194,9 +196,7 @@ class Selection:
     def one_se(self) -> Selection:
         """The same selection with the sparser model of the one-standard-error rule."""
         if self.t_1se is None:
-            raise ValueError(
-                f"There is no standard error for the rule {self.rule!r}; use `t_min`, or cross_validate()."
-            )
+            raise ValueError(f"There is no standard error for the rule {self.rule!r}; use `t_min` or cross_validate().")
         words = ", one-standard-error rule"
         return replace(self, t=self.t_1se, rule=f"{self.rule.removesuffix(words)}{words}")
 

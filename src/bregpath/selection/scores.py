@@ -56,6 +56,8 @@ def _read(measure: Any, loss: AbstractLoss, name: str | None = None) -> Scorer:
         formula = SCORES[measure]
 
         def by_name(held: HeldOut) -> Array:
+            if held.squared_error is not None:
+                return held.squared_error
             return formula(held.loss, held.unit, held.eta, held.coded, held.w / held.w.sum())
 
         return Scorer(name or measure, by_name, measure == "auc", measure == "deviance")
