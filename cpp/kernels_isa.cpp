@@ -330,6 +330,13 @@ void combine(Size size, const double* c, const double* const* a, double* out) {
     for (Size i = 0; i < size; ++i) out[i] = c0 * a0[i] + c1 * a1[i] + c2 * a2[i] + c3 * a3[i] + c4 * a4[i];
 }
 
+Size crossings(Size m, const double* x, const double* threshold, const double* active) {
+    Size count = 0;
+#pragma omp simd reduction(+ : count)
+    for (Size j = 0; j < m; ++j) count += ((x[j] > threshold[j]) | (-x[j] > threshold[j])) != (active[j] > 0);
+    return count;
+}
+
 void add(Size size, double factor, const double* x, double* to) {
 #pragma omp simd
     for (Size i = 0; i < size; ++i) to[i] += factor * x[i];
@@ -374,6 +381,8 @@ extern "C" const bregpath::Kernels* BREGPATH_NAME(bregpath_kernels)() {
         .diagonalise = diagonalise,
         .sweep = sweep,
         .gram = gram,
+        .crossings = crossings,
+        .lessen = lessen,
         .spread = spread,
     };
     return &table;

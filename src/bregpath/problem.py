@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -67,8 +67,9 @@ class Problem:
         return self._but(moments=None)
 
     def _but(self, **changes: Any) -> Problem:
-        twin = replace(self, **changes)
-        vars(twin)["beginning"] = self.beginning
+        _ = self.beginning
+        twin = object.__new__(type(self))  # as replace() would, in a tenth of its time, and with what has been found
+        vars(twin).update(vars(self), **changes)
         return twin
 
     @property

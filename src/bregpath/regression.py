@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 from bregpath import _frames, _kernels, _validation
 from bregpath._typing import Array, IntArray
 from bregpath.flow.gram import CentralMoments
-from bregpath.flow.moments import Moments, moments_at_once, moments_of_most
+from bregpath.flow.moments import Left, Moments, moments_at_once, moments_of_most
 from bregpath.losses import AbstractLoss, as_loss
 from bregpath.penalties import AbstractPenalty, build_penalty
 from bregpath.problem import Problem
@@ -144,32 +144,31 @@ class Regression(PenalisedStudy):
             y, offset, shift = without_constants(y, offset, loss, w)
         if y_unit != 1.0:
             y, offset = y / y_unit, offset / y_unit
-        known, p = self._moments(store, y, w, offset, whole), store.shape[1]
-        within = replace(Units.none(p), y_unit=y_unit) if whole is None else whole.units  # in which they are known
-        if known is None:
-            scan = (_kernels.columns_of(store) or store).scan(w)
-        else:
-            scan = Scan(within.center + within.scale * known.mean, within.scale * known.scan.deviation)
-        inside, scan, penalty, units = _standardize(store, scan, self.penalty, self.fit_intercept, self.standardize)
-        units = replace(units, y_unit=y_unit, shift=shift)
-        _validation.check_scales(units.scale, units.y_unit)
+        known = self._moments(store, y, w, offset, y_unit, whole)
+        scan = (_kernels.columns_of(store) or store).scan(w) if known is None else known.scan
+        inside, scan, penalty, center, scale = _standardize(
+            store, scan, self.penalty, self.fit_intercept, self.standardize
+        )
+        _validation.check_scales(scale, y_unit)
         if penalty.has_limits:
             # A little tighter, so that rounding on the way back to the user's units cannot break them.
-            factor = (1 - 1e-15) * (units.scale / units.y_unit)[:, None]
+            factor = (1 - 1e-15) * (scale / y_unit)[:, None]
             penalty = deepcopy(penalty) if penalty is self.penalty else penalty
             penalty.lower *= factor
             penalty.upper *= factor
-        moments, slope = Moments() if whole is None else Moments(whole.gram, within.scale / units.scale), None
+        moments, slope = Moments() if whole is None else Moments(whole.gram, whole.units.scale / scale), None
         if known is not None:
-            known = known.scaled(units.scale / within.scale)
-            moments, slope = Moments(matrix=known.matrix), known.target[:, None] * (within.y_unit / y_unit)
+            matrix, target = known.scaled(scale)
+            moments, slope = Moments(matrix=matrix), target[:, None]
         problem = Problem(inside, loss, penalty, y, w, offset, self.kappa, self.fit_intercept, scan, moments, slope)
-        return Assembled(problem, units)
+        return Assembled(problem, Units(center, scale, y_unit, shift))
 
     def _moments(
-        self, store: AbstractStore, y: Array, w: Array, offset: Array, whole: Track | None
-    ) -> CentralMoments | None:
-        """Of all columns, where a path works with nothing else and begins with their products with ``y``."""
+        self, store: AbstractStore, y: Array, w: Array, offset: Array, y_unit: float, whole: Track | None
+    ) -> CentralMoments | Left | None:
+        """Of all columns as the user knows them, where a path works with nothing else and begins with their products
+        with ``y``.
+        """
         kernel = self.loss.kernel()
         is_squared = kernel is not None and kernel.name == "gaussian" and self.options.step == "adaptive"
         is_plain = self.fit_intercept and not offset.any() and not self.penalty.free.any()
@@ -177,7 +176,8 @@ class Regression(PenalisedStudy):
             return None
         if whole is not None:
             assert whole.gram is not None  # _on_rows() has seen to it
-            return moments_of_most(whole.gram, w)
+            left, units = moments_of_most(whole.gram, w), whole.units
+            return left and left.restored(units.center, units.scale, units.y_unit / y_unit)
         return moments_at_once(store, w, y - w @ y) if w.all() else None
 
     def _unit_of(self, y: Array, offset: Array, w: Array) -> float:
@@ -251,13 +251,13 @@ def without_constants(y: Array, offset: Array, loss: AbstractLoss, w: Array) -> 
 
 def _standardize(
     base: AbstractStore, scan: Scan, penalty: AbstractPenalty, fit_intercept: bool, standardize: bool | str
-) -> tuple[AbstractStore, Scan, AbstractPenalty, Units]:
-    """Centre and scale columns implicitly, and exclude those that are constant."""
+) -> tuple[AbstractStore, Scan, AbstractPenalty, Array, Array]:
+    """Centre and scale columns implicitly, and exclude those that are constant; centers and scales come last."""
     mean, deviation = scan.mean, scan.deviation
     _validation.check_finite_columns(np.isfinite(mean))
     fit_intercept = fit_intercept and base.has_intercepts
-    # Constant up to the rounding of its mean.
-    constant = deviation <= 1e-13 * np.abs(mean) if fit_intercept else (deviation == 0) & (mean == 0)
+    is_still = deviation <= 1e-13 * np.abs(mean)  # constant up to the rounding of its mean
+    constant = is_still if fit_intercept else (deviation == 0) & (mean == 0)
     if constant.any():
         whole, penalty = penalty.close(~constant), deepcopy(penalty)
         penalty.weights[constant & ~whole] = np.inf  # a group stays as long as one of its columns varies
@@ -267,11 +267,9 @@ def _standardize(
         # A constant inside a group is as good as zero, since the intercept takes its place.
         center, scale = np.where(constant, mean, 0.0), np.ones_like(mean)
         if not constant.any():
-            return base, scan, penalty, Units(center, scale, 1.0)
-    else:
-        center = mean if fit_intercept else np.zeros_like(mean)
-        # Without an intercept a constant column takes its place, and is measured by what it is.
-        size = np.abs(mean) if not fit_intercept else np.zeros_like(mean)
-        scale = np.where(deviation <= 1e-13 * np.abs(mean), np.where(size > 0, size, 1.0), deviation)
-    inside = StandardizedStore(base, center, scale)
-    return inside, scan.standardized(center, scale), penalty, Units(center, scale, 1.0)
+            return base, scan, penalty, center, scale
+    elif fit_intercept:
+        center, scale = mean, np.where(is_still, 1.0, deviation)
+    else:  # a constant column takes the place of the intercept, and is measured by what it is
+        center, scale = np.zeros_like(mean), np.where(is_still, np.where(mean != 0, np.abs(mean), 1.0), deviation)
+    return StandardizedStore(base, center, scale), scan.standardized(center, scale), penalty, center, scale

@@ -46,7 +46,6 @@ __all__ = [
     "advance",
     "begin",
     "begin_events",
-    "bounds",
     "columns_of",
     "cubic",
     "cubics_of",
@@ -54,6 +53,7 @@ __all__ = [
     "implementation",
     "needs_rows",
     "next_events",
+    "passes",
     "takes_moments",
     "values",
 ]
@@ -129,8 +129,8 @@ def cubics_of(penalty: AbstractPenalty) -> Any:
     return compiled_reading if compiled_reading.supports(penalty) else None
 
 
-def bounds() -> Any:
-    """The functions `lengths` and `may_cross` of the fastest kernels; see `screening`."""
+def passes() -> Any:
+    """The functions `lengths`, `may_cross` and `lessen` of the fastest kernels; see `screening`."""
     if _compiled is None:
         return screening
     from bregpath._kernels import compiled_screening

@@ -11,7 +11,9 @@ from bregpath._typing import Array
 from bregpath.penalties import AbstractPenalty
 from bregpath.penalties.base import ON_IT
 
-__all__ = ["integrate_cubics", "read_cubics", "supports"]
+__all__ = ["changes", "integrate_cubics", "read_cubics", "supports"]
+
+Changes = tuple[list[int], list[tuple[int, int, bool]]]
 
 
 def supports(penalty: AbstractPenalty) -> bool:
@@ -28,6 +30,11 @@ def read_cubics(
     arrays = {**_floats({**knots, "weights": weights, "times": times}), "alpha_out": alpha, "beta_out": beta}
     _core.read_cubics(arrays, kappa, visible, ON_IT)
     return alpha, beta
+
+
+def changes(z: Array, weights: Array) -> Changes:
+    """Columns that are active at the first knot, and (knot before, column, whether it enters) of what changes later."""
+    return _core.changes(z, weights)  # type: ignore[no-any-return]
 
 
 def integrate_cubics(

@@ -67,19 +67,15 @@ class Trajectory:
     def add(self, steps: Steps) -> tuple[Trajectory, Callable[[], Array]]:
         """The record with a block of steps, and what counts the active columns at each of its knots."""
         columns = steps.columns
-        active = self.reading.active(columns, steps.z)
-        changed = (active[1:] != active[:-1]).ravel().nonzero()[0]
-        row, position = np.divmod(changed, active.shape[1])
-        enters = active[1:].ravel()[changed]
-        changes = list(zip(row.tolist(), columns[position].tolist(), enters.tolist(), strict=True))
+        active, changes = self.reading.changes(columns, steps.z)
         first, entered = list[int](), list[tuple[int, int]]()
         if not self.chunks:
             # Free columns, and the first entry itself if rounding puts it beyond its threshold.
-            at_once = columns[active[0]]
+            at_once = columns[active]
             first = at_once.tolist()
             entered += [(0, column) for column in at_once[~self.penalty.free_among(at_once)].tolist()]
-        entered += [(k, column) for k, column, enters in changes if enters]
-        left = [(k, column) for k, column, enters in changes if not enters]
+        entered += [(k, int(columns[j])) for k, j, enters in changes if enters]
+        left = [(k, int(columns[j])) for k, j, enters in changes if not enters]
         order = list(dict.fromkeys([*self.order, *first, *(column for _, column in entered)]))
         number = len(self.chunks)
         events = [(column, number, k, up) for up, some in ((True, entered), (False, left)) for k, column in some]
@@ -100,7 +96,7 @@ class Trajectory:
             events=self.events + events,
             n_steps=self.n_steps + steps.n_steps,
         )
-        return longer, lambda: np.count_nonzero(active, axis=1)
+        return longer, lambda: np.count_nonzero(self.reading.active(columns, steps.z), axis=1)
 
     def finished(self, chunk: Chunk, order: list[int]) -> Chunk:
         """The next chunk as it is kept; ``order`` has its columns."""
