@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bregpath._records import changed
 from bregpath._typing import Array
 from bregpath.losses import AbstractLoss
 from bregpath.penalties import AbstractPenalty
@@ -67,10 +68,7 @@ class Problem:
         return self._but(moments=None)
 
     def _but(self, **changes: Any) -> Problem:
-        _ = self.beginning
-        twin = object.__new__(type(self))  # as replace() would, in a tenth of its time, and with what has been found
-        vars(twin).update(vars(self), **changes)
-        return twin
+        return changed(self, beginning=self.beginning, **changes)
 
     @property
     def n_alpha(self) -> int:
@@ -170,7 +168,7 @@ def null_model(problem: Problem, max_iter: int = 200) -> NullModel:
     if has_intercepts:
         alpha = np.asarray(problem.loss.null(problem.y, problem.w), dtype=float).copy()
     eta = problem.predictor(block, alpha, beta)
-    if problem.loss.null_is_exact and has_intercepts and not problem.offset.any() and not len(free):
+    if has_intercepts and problem.loss.null_is_exact and not len(free) and not problem.offset.any():
         return NullModel(alpha, full, eta)
     newton = _Newton(problem, block, problem.scan.size[free] if len(free) else np.zeros(0))
     value = problem.value(eta)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,8 +27,7 @@ __all__ = ["HeldOut", "Regression", "without_constants"]
 TRACING = tuple(field.name for field in fields(TraceOptions))
 
 
-@dataclass(frozen=True, eq=False)
-class HeldOut:
+class HeldOut(NamedTuple):
     """Some rows, with their linear predictors at some times: what a score is computed from."""
 
     loss: AbstractLoss
@@ -210,23 +209,28 @@ class Regression(PenalisedStudy):
         return self.measured(rows, *_models(track, times))
 
     def reader(self, rows: IntArray) -> Callable[[Track, Array], HeldOut]:
-        predict = self.store.reader(rows)
-        return lambda track, times: self.measured(rows, *_models(track, times), predict)
+        measure = self._measure(rows)
+        return lambda track, times: measure(*_models(track, times))
 
-    def measured(
-        self, rows: IntArray, intercept: Array, columns: IntArray, coef: Array,
-        predict: Callable[[Array, IntArray], Array] | None = None,
-    ) -> HeldOut:  # fmt: skip
-        """Some rows, with their predictors by models (T, q) and (T, E, q) on some columns; ``predict`` reads them."""
-        predict = self.store.reader(rows) if predict is None else predict
-        T, E, q = coef.shape
-        side_by_side = coef.transpose(1, 0, 2).reshape(E, T * q)
-        eta = predict(side_by_side, columns).reshape(len(rows), T, q).transpose(1, 0, 2)
-        eta = eta + intercept[:, None] + self.offset[rows]
-        return HeldOut(
-            self.loss, self.unit, self.response[rows], self.y[rows], self.w[rows], self.weighted,
-            eta[:, :, 0] if q == 1 else eta,
-        )  # fmt: skip
+    def measured(self, rows: IntArray, intercept: Array, columns: IntArray, coef: Array) -> HeldOut:
+        """Some rows, with their predictors by models (T, q) and (T, E, q) on some columns."""
+        return self._measure(rows)(intercept, columns, coef)
+
+    def _measure(self, rows: IntArray) -> Callable[[Array, IntArray, Array], HeldOut]:
+        """`measured` of some rows, asked again and again."""
+        predict, offset = self.store.reader(rows), self.offset[rows]
+        has_offset = offset.any()
+        known = self.loss, self.unit, self.response[rows], self.y[rows], self.w[rows], self.weighted
+
+        def measure(intercept: Array, columns: IntArray, coef: Array) -> HeldOut:
+            T, E, q = coef.shape
+            side_by_side = coef.transpose(1, 0, 2).reshape(E, T * q)
+            eta = predict(side_by_side, columns).reshape(len(rows), T, q).transpose(1, 0, 2)
+            eta = eta + intercept[:, None]
+            eta = eta + offset if has_offset else eta
+            return HeldOut(*known, eta[:, :, 0] if q == 1 else eta)
+
+        return measure
 
 
 def _models(track: Track, times: Array) -> tuple[Array, IntArray, Array]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 import numpy as np
 
 from bregpath._kernels import Steps
+from bregpath._records import changed
 from bregpath._typing import Array, BoolArray, IntArray
 from bregpath.flow.reading import AbstractReading, Chunk, Event
 from bregpath.penalties import AbstractPenalty
@@ -89,7 +90,7 @@ class Trajectory:
             slope=steps.slope.take(kept, axis=1),
             value=steps.value,
         )
-        longer = replace(
+        longer = changed(
             self,
             chunks=[*self.chunks, self.finished(chunk, order)],
             order=order,
@@ -140,9 +141,11 @@ class Trajectory:
 
     def _holders(self, times: Array) -> Iterator[tuple[Chunk, IntArray | slice]]:
         """Chunks with the numbers of the times inside them; not those before the first knot, where nothing moves."""
+        if not self.chunks:
+            return
         starts = np.array([c.t[0] for c in self.chunks])
         holder = starts.searchsorted(times, side="right") - 1
-        holder[times <= self.start] = -1
+        holder[times <= starts[0]] = -1
         for index in sorted(set(holder.tolist()) - {-1}):
             here = (holder == index).nonzero()[0]
             first, end = int(here[0]), int(here[-1]) + 1

@@ -43,7 +43,7 @@ class WorkingSet:
         else:
             self.block = shared.columns(problem) if whole else problem.store.fetch(self.columns)
             self.block = with_moments(problem, self.block) if can_gram else self.block
-        self.penalty: AbstractPenalty = problem.penalty if self.is_whole else problem.penalty.take(self.columns)
+        self.penalty: AbstractPenalty = problem.penalty if whole else problem.penalty.take(self.columns)
         self.dual: Dual | None = None  # set at the start of a path that screens
 
     def copy(self) -> WorkingSet:
