@@ -119,6 +119,21 @@ std::pair<nb::list, nb::list> changes(const nb::ndarray<const double, nb::ndim<3
     return {first, later};
 }
 
+// Some of the columns that knots hold, put together.
+void take_columns(const nb::ndarray<const double, nb::ndim<3>, nb::device::cpu> x,
+                  const nb::ndarray<const int64_t, nb::c_contig, nb::ndim<1>, nb::device::cpu> columns,
+                  const nb::ndarray<double, nb::c_contig, nb::ndim<3>, nb::device::cpu> out) {
+    const Size knots = Size(x.shape(0)), m = Size(x.shape(1)), q = Size(x.shape(2)), k = Size(columns.shape(0));
+    const int64_t* chosen = columns.data();
+    require(Size(out.shape(0)) == knots && Size(out.shape(1)) == k && Size(out.shape(2)) == q, "`out` has a wrong shape");
+    require(std::all_of(chosen, chosen + k, [m](int64_t j) { return j >= 0 && j < m; }), "a column is out of range");
+    const Size row = x.stride(0), column = x.stride(1), output = x.stride(2);
+    double* to = out.data();
+    for (Size r = 0; r < knots; ++r)
+        for (Size c = 0; c < k; ++c)
+            for (Size i = 0; i < q; ++i) *to++ = x.data()[r * row + chosen[c] * column + i * output];
+}
+
 // Integrals of s^power times the model over parts of steps, by a rule with one node inside and one at the end, and the
 // models at their ends.
 void integrate_cubics(nb::dict arrays, double kappa, double visible, double on_it, double power, double node,
@@ -149,6 +164,7 @@ void integrate_cubics(nb::dict arrays, double kappa, double visible, double on_i
 void bind_reading(nb::module_& m, const Kernels* chosen) {
     kernels = chosen;
     m.def("changes", &changes, nb::arg("z"), nb::arg("weights"));
+    m.def("take_columns", &take_columns, nb::arg("x"), nb::arg("columns"), nb::arg("out"));
     m.def("integrate_cubics", &integrate_cubics, nb::arg("arrays"), nb::arg("kappa"), nb::arg("visible"),
           nb::arg("on_it"), nb::arg("power"), nb::arg("node"), nb::arg("early"), nb::arg("late"));
     m.def("read_cubics", &read_cubics, nb::arg("arrays"), nb::arg("kappa"), nb::arg("visible"), nb::arg("on_it"));

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from bregpath import _kernels
 from bregpath._typing import Array
@@ -61,6 +61,10 @@ def test_the_core_sees_what_changes(n_outputs: int, rng: np.random.Generator, mo
     room[5, 1], room[7, 0] = 0.0, 1.0  # of a free column, and on a threshold
     some = np.array([4, 1, 0, 2])
     blocks = [(np.arange(5), room[:, :-1]), (some, room[:, some]), (some, room[:1, some]), (some[:0], room[:, :0])]
+    for chosen in (np.array([3, 0]), some[:0]):
+        assert_array_equal(compiled_reading.take_columns(room[:, :-1], chosen), room[:, chosen])
+    with pytest.raises(ValueError, match="a column is out of range"):
+        compiled_reading.take_columns(room[:, :-1], np.array([5]))
     fast = [reading.changes(*block) for block in blocks]
     assert len(fast[0][1]) > 20
     monkeypatch.setattr("bregpath.flow.reading.cubics_of", lambda penalty: None)

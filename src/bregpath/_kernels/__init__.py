@@ -28,7 +28,7 @@ from bregpath._kernels.records import (
     cubic,
 )
 from bregpath._kernels.reference import NOISE, begin
-from bregpath._typing import Array
+from bregpath._typing import Array, IntArray
 from bregpath.penalties import AbstractPenalty
 from bregpath.stores import AbstractStore
 
@@ -54,6 +54,7 @@ __all__ = [
     "needs_rows",
     "next_events",
     "passes",
+    "take_columns",
     "takes_moments",
     "values",
 ]
@@ -130,6 +131,11 @@ def next_events(
 def cubics_of(penalty: AbstractPenalty) -> Any:
     """The functions `read_cubics` and `integrate_cubics` of the compiled core, if it knows the penalty; else None."""
     return _compiled.reading if _compiled is not None and _compiled.reading.supports(penalty) else None
+
+
+def take_columns(x: Array, columns: IntArray) -> Array:
+    """Some of the columns of what knots hold: (d, m, q)."""
+    return x.take(columns, axis=1) if _compiled is None else _compiled.reading.take_columns(x, columns)  # type: ignore[no-any-return]
 
 
 def passes() -> Any:

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 import bregpath._kernels._core as _core
-from bregpath._typing import Array
+from bregpath._typing import Array, IntArray
 from bregpath.penalties import AbstractPenalty, L1Penalty
 from bregpath.penalties.base import ON_IT
 
-__all__ = ["changes", "integrate_cubics", "read_cubics", "supports"]
+__all__ = ["changes", "integrate_cubics", "read_cubics", "supports", "take_columns"]
 
 Changes = tuple[list[int], list[tuple[int, int, bool]]]
 
@@ -34,6 +34,13 @@ def read_cubics(
 def changes(z: Array, weights: Array) -> Changes:
     """Columns that are active at the first knot, and (knot before, column, whether it enters) of what changes later."""
     return _core.changes(z, weights)  # type: ignore[no-any-return]
+
+
+def take_columns(x: Array, columns: IntArray) -> Array:
+    """``x.take(columns, axis=1)`` of part of an array (d, m, q), which NumPy would copy first."""
+    out = np.empty((len(x), len(columns), x.shape[2]))
+    _core.take_columns(x, columns, out)
+    return out
 
 
 def integrate_cubics(

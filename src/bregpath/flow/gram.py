@@ -286,7 +286,7 @@ class CentralMoments(NamedTuple):
     @property
     def scan(self) -> Scan:
         """Means and deviations."""
-        return Scan(self.mean, np.sqrt(np.diagonal(self.matrix)))
+        return Scan(self.mean, np.sqrt(self.matrix.diagonal()))
 
     def scaled(self, scale: Array) -> tuple[Array, Array]:
         """Matrix and products with y, of the columns over a scale; writes into the matrix."""
@@ -305,8 +305,8 @@ def central_moments(store: AbstractStore, w: Array, y: Array, shift: Array, colu
     sums = columns.moments(w, y, shift) if is_known else _sum_products(store, w, y, shift)
     total = float(w.sum())
     matrix, rest = sums[:-2, :-2], sums[:-2, -2] / total
-    if np.any(rest**2 > ROUNDING * np.diagonal(matrix)):
-        matrix -= np.outer(total * rest, rest)
+    if (rest**2 > ROUNDING * matrix.diagonal()).any():
+        matrix -= (total * rest)[:, None] * rest
     return CentralMoments(matrix, shift + rest, sums[:-2, -1].copy())
 
 

@@ -14,7 +14,6 @@ from bregpath.flow.gram import (
     CentralMoments,
     GramBlock,
     GramOnDemand,
-    as_dense,
     central_moments,
     products_with,
 )
@@ -89,14 +88,15 @@ def moments_at_once(store: AbstractStore, w: Array, y: Array) -> CentralMoments 
     if columns is None or columns.are_sparse or p > min(n, MAX_AT_ONCE):
         return None
     # The median of some rows: near the mean unless rows are sorted, and exact for a column that is constant.
-    some = as_dense(store.rows(np.arange(5) * (n - 1) // 4).fetch(np.arange(p)))
-    shift = np.sort(some.X, axis=0)[2]
+    blocks = store.rows(np.arange(5) * (n - 1) // 4).row_blocks()
+    assert blocks is not None  # of dense columns there are
+    shift = np.sort(np.concatenate([rows for _, rows in blocks]), axis=0)[2]
     if not np.isfinite(shift).all():
         return None
     with np.errstate(over="ignore", invalid="ignore"):  # data that are not finite are found by who reads them next
         moments = central_moments(store, w, y, shift, columns)
-        variance = np.diagonal(moments.matrix)
-        is_precise = np.all((moments.mean - shift) ** 2 <= LARGE_MEAN * variance)
+        variance = moments.matrix.diagonal()
+        is_precise = ((moments.mean - shift) ** 2 <= LARGE_MEAN * variance).all()
     return moments if is_precise and not len(beyond_squares(moments.mean, variance)) else None
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
-from bregpath._kernels import Steps
+from bregpath._kernels import Steps, take_columns
 from bregpath._records import changed
 from bregpath._typing import Array, BoolArray, IntArray
 from bregpath.flow.reading import AbstractReading, Chunk, Event
@@ -86,8 +86,8 @@ class Trajectory:
             t=steps.t,
             alpha=steps.alpha,
             alpha_slope=steps.alpha_slope,
-            z=steps.z.take(kept, axis=1),
-            slope=steps.slope.take(kept, axis=1),
+            z=take_columns(steps.z, kept),
+            slope=take_columns(steps.slope, kept),
             value=steps.value,
         )
         longer = changed(
