@@ -16,6 +16,7 @@ void bind_inverse_scale_space(nb::module_& m, const bregpath::Kernels* kernels);
 void bind_exponential(nb::module_& m, const bregpath::Kernels* kernels);          // exponential.cpp
 void bind_reading(nb::module_& m, const bregpath::Kernels* kernels);              // reading.cpp
 void bind_screening(nb::module_& m, const bregpath::Kernels* kernels);            // screening.cpp
+void bind_scores(nb::module_& m, const bregpath::Kernels* kernels);               // scores.cpp
 
 namespace {
 
@@ -69,4 +70,5 @@ NB_MODULE(_core, m) {
     bind_exponential(m, kernels);
     bind_reading(m, kernels);
     bind_screening(m, kernels);
+    bind_scores(m, kernels);
 }

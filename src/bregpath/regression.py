@@ -226,7 +226,7 @@ class Regression(PenalisedStudy):
             T, E, q = coef.shape
             side_by_side = coef.transpose(1, 0, 2).reshape(E, T * q)
             eta = predict(side_by_side, columns).reshape(len(rows), T, q).transpose(1, 0, 2)
-            eta = eta + intercept[:, None]
+            eta = np.add(eta, intercept[:, None], order="C")  # one model after the other, as scores read them
             eta = eta + offset if has_offset else eta
             return HeldOut(*known, eta[:, :, 0] if q == 1 else eta)
 

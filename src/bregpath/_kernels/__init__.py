@@ -29,6 +29,7 @@ from bregpath._kernels.records import (
 )
 from bregpath._kernels.reference import NOISE, begin
 from bregpath._typing import Array, IntArray
+from bregpath.losses import AbstractLoss
 from bregpath.penalties import AbstractPenalty
 from bregpath.stores import AbstractStore
 
@@ -51,6 +52,7 @@ __all__ = [
     "cubics_of",
     "has_compiled",
     "implementation",
+    "losses",
     "needs_rows",
     "next_events",
     "passes",
@@ -68,6 +70,7 @@ class _Compiled(NamedTuple):
     exponential: ModuleType
     reading: ModuleType
     screening: ModuleType
+    scores: ModuleType
 
 
 def _find_compiled() -> _Compiled | None:
@@ -77,9 +80,17 @@ def _find_compiled() -> _Compiled | None:
         from bregpath._kernels import compiled
     except ModuleNotFoundError:  # built without a compiler: slower, and right
         return None
-    from bregpath._kernels import compiled_events, compiled_exponential, compiled_reading, compiled_screening
+    from bregpath._kernels import (
+        compiled_events,
+        compiled_exponential,
+        compiled_reading,
+        compiled_scores,
+        compiled_screening,
+    )
 
-    return _Compiled(compiled, compiled_events, compiled_exponential, compiled_reading, compiled_screening)
+    return _Compiled(
+        compiled, compiled_events, compiled_exponential, compiled_reading, compiled_screening, compiled_scores
+    )
 
 
 _compiled = _find_compiled()
@@ -136,6 +147,13 @@ def cubics_of(penalty: AbstractPenalty) -> Any:
 def take_columns(x: Array, columns: IntArray) -> Array:
     """Some of the columns of what knots hold: (d, m, q)."""
     return x.take(columns, axis=1) if _compiled is None else _compiled.reading.take_columns(x, columns)  # type: ignore[no-any-return]
+
+
+def losses(loss: AbstractLoss, eta: Array, y: Array, w: Array) -> Array | None:
+    """Losses at several ``eta`` (T, n) by the compiled core; None where it has none that needs no constants."""
+    if _compiled is None or not _compiled.scores.supports(loss):
+        return None
+    return _compiled.scores.losses(loss, eta, y, w)  # type: ignore[no-any-return]
 
 
 def passes() -> Any:
