@@ -177,7 +177,9 @@ void add_sparse_columns(const Columns& x, const double* beta, double* eta) {
             add_to_four(column, eta, [&](Size e) { return b * column.values[e]; });
         }
     }
-    for (Size l = 0; l < x.n_groups; ++l, shift = 0.0) add_patterns(x, x.groups[l], beta, -shift, eta);
+    Size l = 0;
+    for (; l + 2 <= x.n_groups; l += 2, shift = 0.0) add_two_patterns(x, x.groups + l, beta, -shift, eta);
+    for (; l < x.n_groups; ++l, shift = 0.0) add_patterns(x, x.groups[l], beta, -shift, eta);
     if (shift != 0.0)
         for (Size i = 0; i < x.n; ++i) eta[i] -= shift;
 }
