@@ -75,8 +75,9 @@ class Trajectory:
             at_once = columns[active]
             first = at_once.tolist()
             entered += [(0, column) for column in at_once[~self.penalty.free_among(at_once)].tolist()]
-        entered += [(k, int(columns[j])) for k, j, enters in changes if enters]
-        left = [(k, int(columns[j])) for k, j, enters in changes if not enters]
+        named = columns.take([j for _, j, _ in changes]).tolist() if changes else ()
+        entered += [(k, column) for (k, _, enters), column in zip(changes, named, strict=True) if enters]
+        left = [(k, column) for (k, _, enters), column in zip(changes, named, strict=True) if not enters]
         order = list(dict.fromkeys([*self.order, *first, *(column for _, column in entered)]))
         number = len(self.chunks)
         events = [(column, number, k, up) for up, some in ((True, entered), (False, left)) for k, column in some]
