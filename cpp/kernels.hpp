@@ -187,6 +187,11 @@ struct Kernels {
     // Products of dense columns, a multiple of four, with each other, added to one half of `out` (k, k) at least: each is less
     // its center, over its scale, and times the roots of weights. A run of so many rows of all of them has room in `run`.
     void (*gram)(const Columns&, const double* root, double* run, Size rows, double* out);
+    // How many numbers are beyond their thresholds where they were not (active is 0), or no longer (1).
+    Size (*crossings)(Size m, const double* x, const double* threshold, const double* active);
+    // A row of a matrix: out = ((whole - lost) / share - mine * moved) * factor * factors.
+    void (*lessen)(Size p, const double* whole, const double* lost, double share, double mine, const double* moved, double factor,
+                   const double* factors, double* out);
     // Mean and variance of n numbers with weights that sum to one.
     void (*spread)(Size n, const double* x, const double* w, double* mean, double* variance);
 };

@@ -177,7 +177,9 @@ void add_sparse_columns(const Columns& x, const double* beta, double* eta) {
             add_to_four(column, eta, [&](Size e) { return b * column.values[e]; });
         }
     }
-    for (Size l = 0; l < x.n_groups; ++l, shift = 0.0) add_patterns(x, x.groups[l], beta, -shift, eta);
+    Size l = 0;
+    for (; l + 2 <= x.n_groups; l += 2, shift = 0.0) add_two_patterns(x, x.groups + l, beta, -shift, eta);
+    for (; l < x.n_groups; ++l, shift = 0.0) add_patterns(x, x.groups[l], beta, -shift, eta);
     if (shift != 0.0)
         for (Size i = 0; i < x.n; ++i) eta[i] -= shift;
 }
@@ -330,6 +332,13 @@ void combine(Size size, const double* c, const double* const* a, double* out) {
     for (Size i = 0; i < size; ++i) out[i] = c0 * a0[i] + c1 * a1[i] + c2 * a2[i] + c3 * a3[i] + c4 * a4[i];
 }
 
+Size crossings(Size m, const double* x, const double* threshold, const double* active) {
+    Size count = 0;
+#pragma omp simd reduction(+ : count)
+    for (Size j = 0; j < m; ++j) count += ((x[j] > threshold[j]) | (-x[j] > threshold[j])) != (active[j] > 0);
+    return count;
+}
+
 void add(Size size, double factor, const double* x, double* to) {
 #pragma omp simd
     for (Size i = 0; i < size; ++i) to[i] += factor * x[i];
@@ -375,6 +384,8 @@ extern "C" const bregpath::Kernels* BREGPATH_NAME(bregpath_kernels)() {
         .diagonalise = diagonalise,
         .sweep = sweep,
         .gram = gram,
+        .crossings = crossings,
+        .lessen = lessen,
         .spread = spread,
     };
     return &table;

@@ -108,6 +108,13 @@ void gram(const Columns& x, const double* root, double* run, Size rows, double* 
     }
 }
 
+void lessen(Size p, const double* whole, const double* lost, double share, double mine, const double* moved, double factor,
+            const double* factors, double* out) {
+    const double more = 1 / share;
+#pragma omp simd
+    for (Size j = 0; j < p; ++j) out[j] = ((whole[j] - lost[j]) * more - mine * moved[j]) * (factor * factors[j]);
+}
+
 void spread(Size n, const double* x, const double* w, double* mean, double* variance) {
     double sum = 0, squares = 0;
 #pragma omp simd reduction(+ : sum)

@@ -1,12 +1,17 @@
 // The path between its knots, on cubics of the dual variable: the l1 penalty without limits. See flow/reading.py.
 #include <algorithm>
 #include <cmath>
+#include <vector>
+
+#include <nanobind/stl/pair.h>
 
 #include "arguments.hpp"
 
 namespace {
 
 using namespace bregpath;
+
+const Kernels* kernels = nullptr;  // chosen once, when the module is loaded
 
 class Knots {
    public:
@@ -85,6 +90,50 @@ void read_cubics(nb::dict arrays, double kappa, double visible, double on_it) {
     for (Size k = 0; k < count; ++k) knots.read(times[k], alpha + k * knots.n_alpha, beta + k * knots.m * knots.q);
 }
 
+// Which columns are beyond a threshold of the l1 penalty at the first knot, and (knot before, column, whether it is beyond) of
+// every change after that. Columns without any threshold always are.
+std::pair<nb::list, nb::list> changes(const nb::ndarray<const double, nb::ndim<3>, nb::device::cpu> z,
+                                      const nb::ndarray<const double, nb::c_contig, nb::ndim<2>, nb::device::cpu> weights) {
+    const Size knots = Size(z.shape(0)), m = Size(z.shape(1)), q = Size(z.shape(2));
+    require(Size(weights.shape(0)) == m && Size(weights.shape(1)) == q, "`weights` has a wrong shape");
+    const Size row = z.stride(0), column = z.stride(1), output = z.stride(2);
+    std::vector<double> threshold(weights.data(), weights.data() + m * q), active(m, 0.0);  // numbers of one size make one loop
+    for (Size j = 0; j < m; ++j) {
+        const auto begin = threshold.begin() + j * q;
+        if (std::all_of(begin, begin + q, [](double x) { return x == 0; })) std::fill(begin, begin + q, -1.0);
+    }
+    nb::list first, later;
+    for (Size k = 0; k < knots; ++k) {
+        const double* at = z.data() + k * row;
+        if (q == 1 && column == 1 && kernels->crossings(m, at, threshold.data(), active.data()) == 0) continue;
+        for (Size j = 0; j < m; ++j) {
+            bool is_beyond = false;
+            for (Size i = 0; i < q; ++i)
+                is_beyond = is_beyond || std::abs(at[j * column + i * output]) > threshold[j * q + i];
+            if (is_beyond == (active[j] != 0)) continue;
+            active[j] = is_beyond;
+            if (k == 0) first.append(j);
+            else later.append(nb::make_tuple(k - 1, j, is_beyond));
+        }
+    }
+    return {first, later};
+}
+
+// Some of the columns that knots hold, put together.
+void take_columns(const nb::ndarray<const double, nb::ndim<3>, nb::device::cpu> x,
+                  const nb::ndarray<const int64_t, nb::c_contig, nb::ndim<1>, nb::device::cpu> columns,
+                  const nb::ndarray<double, nb::c_contig, nb::ndim<3>, nb::device::cpu> out) {
+    const Size knots = Size(x.shape(0)), m = Size(x.shape(1)), q = Size(x.shape(2)), k = Size(columns.shape(0));
+    const int64_t* chosen = columns.data();
+    require(Size(out.shape(0)) == knots && Size(out.shape(1)) == k && Size(out.shape(2)) == q, "`out` has a wrong shape");
+    require(std::all_of(chosen, chosen + k, [m](int64_t j) { return j >= 0 && j < m; }), "a column is out of range");
+    const Size row = x.stride(0), column = x.stride(1), output = x.stride(2);
+    double* to = out.data();
+    for (Size r = 0; r < knots; ++r)
+        for (Size c = 0; c < k; ++c)
+            for (Size i = 0; i < q; ++i) *to++ = x.data()[r * row + chosen[c] * column + i * output];
+}
+
 // Integrals of s^power times the model over parts of steps, by a rule with one node inside and one at the end, and the
 // models at their ends.
 void integrate_cubics(nb::dict arrays, double kappa, double visible, double on_it, double power, double node,
@@ -112,7 +161,10 @@ void integrate_cubics(nb::dict arrays, double kappa, double visible, double on_i
 
 }  // namespace
 
-void bind_reading(nb::module_& m) {
+void bind_reading(nb::module_& m, const Kernels* chosen) {
+    kernels = chosen;
+    m.def("changes", &changes, nb::arg("z"), nb::arg("weights"));
+    m.def("take_columns", &take_columns, nb::arg("x"), nb::arg("columns"), nb::arg("out"));
     m.def("integrate_cubics", &integrate_cubics, nb::arg("arrays"), nb::arg("kappa"), nb::arg("visible"),
           nb::arg("on_it"), nb::arg("power"), nb::arg("node"), nb::arg("early"), nb::arg("late"));
     m.def("read_cubics", &read_cubics, nb::arg("arrays"), nb::arg("kappa"), nb::arg("visible"), nb::arg("on_it"));

@@ -96,28 +96,39 @@ class Store {
         for (Size j = 0; j < p_; ++j) kernels->spread(n_, dense_ + j * n_, w, mean + j, variance + j);
     }
 
-    // Weighted sums of products of dense columns, less a shift, with each other, with ones and with y, added to one half of `out`,
-    // which has room for a multiple of four of them; the other half is made the same.
+    // Weighted sums of products of dense columns, less a shift, with each other, with ones and with y, over all rows unless told
+    // which, added to one half of `out`, which has room for a multiple of four of them; the other half is made the same.
     void moments(nb::dict arrays) const {
         const Named from("the moments", arrays);
-        const double *w = from.numbers("w", {n_}), *y = from.numbers("y", {n_}), *shift = from.numbers("shift", {p_});
-        const Size k = (p_ + 2 + 7) & ~Size{7};
+        const bool some = from.has("rows");
+        const Size n = some ? from.length("rows") : n_, k = (p_ + 2 + 7) & ~Size{7};
+        const int64_t* chosen = some ? from.array<const int64_t>("rows", {n}) : nullptr;
+        const double *w = from.numbers("w", {n}), *y = from.numbers("y", {n}), *shift = from.numbers("shift", {p_});
         double* out = from.array<double>("out", {k, k});
         require(dense_, "the columns are not dense");
+        require(!some || std::all_of(chosen, chosen + n, [this](int64_t i) { return i >= 0 && i < n_; }), "a row is out of range");
         nb::gil_scoped_release nogil;
-        const std::vector<double> ones(n_, 1.0);
-        std::vector<double> root(n_);
-        for (Size i = 0; i < n_; ++i) root[i] = std::sqrt(w[i]);
-        std::vector<Column> at;
+        const Size rows = std::min(std::clamp(kRunNumbers / k, kMinRun, kMaxRun) & ~Size{7}, (n + 7) & ~Size{7});  // whole vectors
+        const std::vector<double> ones(rows, 1.0);
+        std::vector<double> root(n), run(k * rows), gathered(some ? p_ * rows : 0);
+        for (Size i = 0; i < n; ++i) root[i] = std::sqrt(w[i]);
+        std::vector<Column> at(k);
+        at[p_] = {ones.data()};
         for (Size j = 0; j < p_; ++j) {
-            const double scale = scale_ ? scale_[j] : 1.0;
-            at.push_back({dense_ + j * n_, nullptr, 0, (scale_ ? center_[j] : 0.0) + shift[j] * scale, scale});
+            at[j].scale = scale_ ? scale_[j] : 1.0;
+            at[j].center = (scale_ ? center_[j] : 0.0) + shift[j] * at[j].scale;
         }
-        at.push_back({ones.data()});
-        while (Size(at.size()) < k) at.push_back({y});
-        const Size rows = std::clamp(kRunNumbers / k, kMinRun, kMaxRun) & ~Size{7};  // whole vectors
-        std::vector<double> run(k * rows);
-        kernels->gram({n_, k, at.data(), true}, root.data(), run.data(), rows, out);
+        for (Size i = 0; i < n; i += rows) {
+            const Size m = std::min(rows, n - i);
+            for (Size j = 0; j < p_; ++j) at[j].values = dense_ + j * n_ + i;
+            for (Size j = 0; some && j < p_; ++j) {
+                double* to = gathered.data() + j * rows;
+                for (Size e = 0; e < m; ++e) to[e] = dense_[j * n_ + chosen[i + e]];
+                at[j].values = to;
+            }
+            for (Size j = p_ + 1; j < k; ++j) at[j].values = y + i;
+            kernels->gram({m, k, at.data(), true}, root.data() + i, run.data(), rows, out);
+        }
         for (Size l = 0; l < k; ++l)
             for (Size c = 0; c < l; ++c) out[l * k + c] = out[c * k + l];
     }
@@ -151,6 +162,22 @@ class Store {
     const int32_t* rows_ = nullptr;
     const int64_t* ends_ = nullptr;
 };
+
+// The matrix of moments that is left of `whole` without what is `lost`, over a share of the weights, about means that have
+// moved, in units of the columns.
+void lessen(nb::dict arrays, double share) {
+    const Named from("the moments", arrays);
+    const Size p = from.length("moved");
+    const auto [whole, stride] = from.square("whole", p);
+    const auto [lost, lost_stride] = from.square("lost", p);
+    const double *moved = from.numbers("moved", {p}), *unit = from.numbers("unit", {p});
+    double* out = from.array<double>("out", {p, p});
+    nb::gil_scoped_release nogil;
+    std::vector<double> factor(p);
+    for (Size j = 0; j < p; ++j) factor[j] = 1 / unit[j];
+    for (Size i = 0; i < p; ++i)
+        kernels->lessen(p, whole + i * stride, lost + i * lost_stride, share, moved[i], moved, factor[i], factor.data(), out + i * p);
+}
 
 void lengths(nb::dict arrays) {
     const Named from("the points", arrays);
@@ -204,6 +231,7 @@ void bind_screening(nb::module_& m, const Kernels* chosen) {
         .def("predict", &Store::predict, nb::arg("arrays"))
         .def("scan", &Store::scan, nb::arg("arrays"))
         .def("moments", &Store::moments, nb::arg("arrays"));
+    m.def("lessen", &lessen, nb::arg("arrays"), nb::arg("share"));
     m.def("lengths", &lengths, nb::arg("arrays"));
     m.def("may_cross", &may_cross, nb::arg("arrays"), nb::arg("margin"));
 }

@@ -99,8 +99,8 @@ def finite_columns(X: Array) -> BoolArray:
 
 def check_finite_columns(is_finite: Array) -> None:
     """Refuse an ``X`` with columns that are not."""
-    bad = np.flatnonzero(~is_finite)
-    if len(bad):
+    if not is_finite.all():
+        bad = np.flatnonzero(~is_finite)
         raise ValueError(
             f"`X` contains NaN or infinity in {len(bad)} column(s) (first: column {bad[0]}); "
             "impute or drop these values before tracing a path."

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from bregpath import _frames, _validation
+from bregpath._records import changed
 from bregpath._typing import Array, BoolArray, IntArray
 from bregpath.flow.stop import Result
 from bregpath.flow.trajectory import Trajectory
@@ -281,6 +282,10 @@ class Path:
         if not self.t[-1] < end:
             raise ValueError(f"`t_max` must lie beyond the end of the path, t={self.t[-1]:g}; found {t_max!r}.")
         return self._continue(self, end)
+
+    def without_data(self) -> Path:
+        """The same path for itself: it cannot go on, and knows its deviance."""
+        return changed(self, _deviance=self.deviance, _continue=None)
 
     def save(self, file: str | PathLike[str]) -> None:
         """Write the path to one ``.npz`` file (arrays and JSON, no pickle); `bregpath.load_path` reads it.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from bregpath._records import changed
 from bregpath._typing import Array
 from bregpath.losses import AbstractLoss
 from bregpath.penalties import AbstractPenalty
@@ -67,9 +68,7 @@ class Problem:
         return self._but(moments=None)
 
     def _but(self, **changes: Any) -> Problem:
-        twin = replace(self, **changes)
-        vars(twin)["beginning"] = self.beginning
-        return twin
+        return changed(self, beginning=self.beginning, **changes)
 
     @property
     def n_alpha(self) -> int:
@@ -133,7 +132,7 @@ def first_entry(problem: Problem, slope: Array) -> float:
     """Time ``t0`` at which ``t * slope`` first reaches a threshold; ``inf`` when it never does."""
     penalty = problem.penalty
     free = penalty.weights == 0
-    largest = float(np.max(np.abs(slope), initial=0.0))
+    largest = float(np.abs(slope).max(initial=0.0))
     noise = 1e-13 * problem.loss.response_size(problem.y, problem.w)
     if largest <= noise:  # so small a slope is rounding, unless the columns are as small
         noise *= float(np.max(problem.scan.size, initial=0.0))
@@ -144,7 +143,7 @@ def first_entry(problem: Problem, slope: Array) -> float:
     with np.errstate(divide="ignore", invalid="ignore"):  # inf - inf of excluded columns
         gain = penalty.weights - penalty.entry(moving)
         times = np.where(free | ~np.isfinite(penalty.weights), np.inf, penalty.weights / gain / largest)
-    return float(np.min(times, initial=np.inf))
+    return float(times.min(initial=np.inf))
 
 
 class NullModel(NamedTuple):
@@ -158,7 +157,7 @@ class NullModel(NamedTuple):
 def null_model(problem: Problem, max_iter: int = 200) -> NullModel:
     """Intercept and free coefficients that minimise the loss while all others are zero, by damped Newton steps."""
     penalty = problem.penalty
-    free = np.flatnonzero(penalty.free)
+    free = penalty.free.nonzero()[0]
     if len(free):  # a constant column inside a free group is held at zero
         free = free[np.any((penalty.lower[free] < 0) | (penalty.upper[free] > 0), axis=1)]
     block = problem.store.fetch(free)
@@ -169,7 +168,7 @@ def null_model(problem: Problem, max_iter: int = 200) -> NullModel:
     if has_intercepts:
         alpha = np.asarray(problem.loss.null(problem.y, problem.w), dtype=float).copy()
     eta = problem.predictor(block, alpha, beta)
-    if problem.loss.null_is_exact and has_intercepts and not problem.offset.any() and not len(free):
+    if has_intercepts and problem.loss.null_is_exact and not len(free) and not problem.offset.any():
         return NullModel(alpha, full, eta)
     newton = _Newton(problem, block, problem.scan.size[free] if len(free) else np.zeros(0))
     value = problem.value(eta)

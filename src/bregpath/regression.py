@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bregpath import _frames, _kernels, _validation
 from bregpath._typing import Array, IntArray
 from bregpath.flow.gram import CentralMoments
-from bregpath.flow.moments import Moments, moments_at_once, moments_of_most
+from bregpath.flow.moments import Left, Moments, moments_at_once, moments_of_most
 from bregpath.losses import AbstractLoss, as_loss
 from bregpath.penalties import AbstractPenalty, build_penalty
 from bregpath.problem import Problem
@@ -28,8 +28,7 @@ __all__ = ["HeldOut", "Regression", "without_constants"]
 TRACING = tuple(field.name for field in fields(TraceOptions))
 
 
-@dataclass(frozen=True, eq=False)
-class HeldOut:
+class HeldOut(NamedTuple):
     """Some rows, with their linear predictors at some times: what a score is computed from.
 
     Where only the deviance is asked for, and is known to be a squared error, there are no predictors.
@@ -149,32 +148,31 @@ class Regression(PenalisedStudy):
             y, offset, shift = without_constants(y, offset, loss, w)
         if y_unit != 1.0:
             y, offset = y / y_unit, offset / y_unit
-        known, p = self._moments(store, y, w, offset, whole), store.shape[1]
-        within = replace(Units.none(p), y_unit=y_unit) if whole is None else whole.units  # in which they are known
-        if known is None:
-            scan = (_kernels.columns_of(store) or store).scan(w)
-        else:
-            scan = Scan(within.center + within.scale * known.mean, within.scale * known.scan.deviation)
-        inside, scan, penalty, units = _standardize(store, scan, self.penalty, self.fit_intercept, self.standardize)
-        units = replace(units, y_unit=y_unit, shift=shift)
-        _validation.check_scales(units.scale, units.y_unit)
+        known = self._moments(store, y, w, offset, y_unit, whole)
+        scan = (_kernels.columns_of(store) or store).scan(w) if known is None else known.scan
+        inside, scan, penalty, center, scale = _standardize(
+            store, scan, self.penalty, self.fit_intercept, self.standardize
+        )
+        _validation.check_scales(scale, y_unit)
         if penalty.has_limits:
             # A little tighter, so that rounding on the way back to the user's units cannot break them.
-            factor = (1 - 1e-15) * (units.scale / units.y_unit)[:, None]
+            factor = (1 - 1e-15) * (scale / y_unit)[:, None]
             penalty = deepcopy(penalty) if penalty is self.penalty else penalty
             penalty.lower *= factor
             penalty.upper *= factor
-        moments, slope = Moments() if whole is None else Moments(whole.gram, within.scale / units.scale), None
+        moments, slope = Moments() if whole is None else Moments(whole.gram, whole.units.scale / scale), None
         if known is not None:
-            known = known.scaled(units.scale / within.scale)
-            moments, slope = Moments(matrix=known.matrix), known.target[:, None] * (within.y_unit / y_unit)
+            matrix, target = known.scaled(scale)
+            moments, slope = Moments(matrix=matrix), target[:, None]
         problem = Problem(inside, loss, penalty, y, w, offset, self.kappa, self.fit_intercept, scan, moments, slope)
-        return Assembled(problem, units)
+        return Assembled(problem, Units(center, scale, y_unit, shift))
 
     def _moments(
-        self, store: AbstractStore, y: Array, w: Array, offset: Array, whole: Track | None
-    ) -> CentralMoments | None:
-        """Of all columns, where a path works with nothing else and begins with their products with ``y``."""
+        self, store: AbstractStore, y: Array, w: Array, offset: Array, y_unit: float, whole: Track | None
+    ) -> CentralMoments | Left | None:
+        """Of all columns as the user knows them, where a path works with nothing else and begins with their products
+        with ``y``.
+        """
         kernel = self.loss.kernel()
         is_squared = kernel is not None and kernel.name == "gaussian" and self.options.step == "adaptive"
         is_plain = self.fit_intercept and not offset.any() and not self.penalty.free.any()
@@ -182,7 +180,8 @@ class Regression(PenalisedStudy):
             return None
         if whole is not None:
             assert whole.gram is not None  # _on_rows() has seen to it
-            return moments_of_most(whole.gram, w)
+            left, units = moments_of_most(whole.gram, w), whole.units
+            return left and left.restored(units.center, units.scale, units.y_unit / y_unit)
         return moments_at_once(store, w, y - w @ y) if w.all() else None
 
     def _unit_of(self, y: Array, offset: Array, w: Array) -> float:
@@ -215,36 +214,48 @@ class Regression(PenalisedStudy):
         return self.measured(rows, *_models(track, times))
 
     def reader(self, rows: IntArray, source: Source | None = None) -> Callable[[Track, Array], HeldOut]:
-        predict, kernel = self.store.reader(rows), self.loss.kernel()
+        measure, kernel = self._measure(rows), self.loss.kernel()
         is_squared = kernel is not None and kernel.name == "gaussian"
         if source is None or not is_squared or not RowMoments.pays(self.store, rows):
-            return lambda track, times: self.measured(rows, *_models(track, times), predict)
-        response, y, w = self.response[rows], self.y[rows], self.w[rows]
-        moments = source.beside(lambda: RowMoments(self.store, rows, y - self.offset[rows, 0], w))
+            return lambda track, times: measure(*_models(track, times))
+        known = self._known(rows)
+        moments = source.beside(lambda: RowMoments(self.store, rows, known.coded - self.offset[rows, 0], known.w))
 
         def read(track: Track, times: Array) -> HeldOut:
-            intercept, columns, coef = _models(track, times)
+            models = intercept, columns, coef = _models(track, times)
             error = moments.squared_error(intercept[:, 0], columns, coef[:, :, 0], track.units.center)
             if error is None:
-                return self.measured(rows, intercept, columns, coef, predict)
-            return HeldOut(self.loss, self.unit, response, y, w, self.weighted, np.empty((len(times), 0)), error)
+                return measure(*models)
+            return known._replace(eta=np.empty((len(times), 0)), squared_error=error)
 
         return read
 
-    def measured(
-        self, rows: IntArray, intercept: Array, columns: IntArray, coef: Array,
-        predict: Callable[[Array, IntArray], Array] | None = None,
-    ) -> HeldOut:  # fmt: skip
-        """Some rows, with their predictors by models (T, q) and (T, E, q) on some columns; ``predict`` reads them."""
-        predict = self.store.reader(rows) if predict is None else predict
-        T, E, q = coef.shape
-        side_by_side = coef.transpose(1, 0, 2).reshape(E, T * q)
-        eta = predict(side_by_side, columns).reshape(len(rows), T, q).transpose(1, 0, 2)
-        eta = eta + intercept[:, None] + self.offset[rows]
+    def measured(self, rows: IntArray, intercept: Array, columns: IntArray, coef: Array) -> HeldOut:
+        """Some rows, with their predictors by models (T, q) and (T, E, q) on some columns."""
+        return self._measure(rows)(intercept, columns, coef)
+
+    def _measure(self, rows: IntArray) -> Callable[[Array, IntArray, Array], HeldOut]:
+        """`measured` of some rows, asked again and again."""
+        predict, offset = self.store.reader(rows), self.offset[rows]
+        has_offset = offset.any()
+        known = self._known(rows)
+
+        def measure(intercept: Array, columns: IntArray, coef: Array) -> HeldOut:
+            T, E, q = coef.shape
+            side_by_side = coef.transpose(1, 0, 2).reshape(E, T * q)
+            eta = predict(side_by_side, columns).reshape(len(rows), T, q).transpose(1, 0, 2)
+            eta = np.add(eta, intercept[:, None], order="C")  # one model after the other, as scores read them
+            eta = eta + offset if has_offset else eta
+            return known._replace(eta=eta[:, :, 0] if q == 1 else eta)
+
+        return measure
+
+    def _known(self, rows: IntArray) -> HeldOut:
+        """What is known of some rows without a model."""
+        nothing = np.empty((0, len(rows)))
         return HeldOut(
-            self.loss, self.unit, self.response[rows], self.y[rows], self.w[rows], self.weighted,
-            eta[:, :, 0] if q == 1 else eta,
-        )  # fmt: skip
+            self.loss, self.unit, self.response[rows], self.y[rows], self.w[rows], self.weighted, nothing
+        )
 
 
 def _models(track: Track, times: Array) -> tuple[Array, IntArray, Array]:
@@ -269,13 +280,13 @@ def without_constants(y: Array, offset: Array, loss: AbstractLoss, w: Array) -> 
 
 def _standardize(
     base: AbstractStore, scan: Scan, penalty: AbstractPenalty, fit_intercept: bool, standardize: bool | str
-) -> tuple[AbstractStore, Scan, AbstractPenalty, Units]:
-    """Centre and scale columns implicitly, and exclude those that are constant."""
+) -> tuple[AbstractStore, Scan, AbstractPenalty, Array, Array]:
+    """Centre and scale columns implicitly, and exclude those that are constant; centers and scales come last."""
     mean, deviation = scan.mean, scan.deviation
     _validation.check_finite_columns(np.isfinite(mean))
     fit_intercept = fit_intercept and base.has_intercepts
-    # Constant up to the rounding of its mean.
-    constant = deviation <= 1e-13 * np.abs(mean) if fit_intercept else (deviation == 0) & (mean == 0)
+    is_still = deviation <= 1e-13 * np.abs(mean)  # constant up to the rounding of its mean
+    constant = is_still if fit_intercept else (deviation == 0) & (mean == 0)
     if constant.any():
         whole, penalty = penalty.close(~constant), deepcopy(penalty)
         penalty.weights[constant & ~whole] = np.inf  # a group stays as long as one of its columns varies
@@ -285,11 +296,9 @@ def _standardize(
         # A constant inside a group is as good as zero, since the intercept takes its place.
         center, scale = np.where(constant, mean, 0.0), np.ones_like(mean)
         if not constant.any():
-            return base, scan, penalty, Units(center, scale, 1.0)
-    else:
-        center = mean if fit_intercept else np.zeros_like(mean)
-        # Without an intercept a constant column takes its place, and is measured by what it is.
-        size = np.abs(mean) if not fit_intercept else np.zeros_like(mean)
-        scale = np.where(deviation <= 1e-13 * np.abs(mean), np.where(size > 0, size, 1.0), deviation)
-    inside = StandardizedStore(base, center, scale)
-    return inside, scan.standardized(center, scale), penalty, Units(center, scale, 1.0)
+            return base, scan, penalty, center, scale
+    elif fit_intercept:
+        center, scale = mean, np.where(is_still, 1.0, deviation)
+    else:  # a constant column takes the place of the intercept, and is measured by what it is
+        center, scale = np.zeros_like(mean), np.where(is_still, np.where(mean != 0, np.abs(mean), 1.0), deviation)
+    return StandardizedStore(base, center, scale), scan.standardized(center, scale), penalty, center, scale

@@ -193,18 +193,25 @@ class Track(AbstractTrack):
             limit = 1.0 - LAG * (1.0 - limit)
         saturated = (ratio[1:] >= limit).nonzero()[0] + 1
         last = int(saturated[0]) if len(saturated) else len(steps)
-        stop, onset = self.stop, record.trajectory.reading.onset(steps.t)
-        read = partial(self._read_knot, record.trajectory, steps)
-        n_active = count() if stop is not None else ()
-        for k in range(1, last + 1) if stop is not None else ():
-            progress = Progress(float(onset[k]) / self.unit, int(n_active[k]), float(ratio[k]), partial(read, k))
-            if stop is not None and stop(progress):
-                if getattr(stop, "overshoots", False):
-                    low, high = float(steps.t[k - 1]), float(steps.t[k])
-                    return Result.STOPPED, self._last_allowed(record.trajectory, stop, low, high, ratio[k])
-                return Result.STOPPED, float(min(steps.t[k], onset[k] * (1 + JUST_AFTER)))
+        if self.stop is not None:
+            end = self._stopped(self.stop, record.trajectory, steps, ratio[: last + 1], count())
+            if end is not None:
+                return Result.STOPPED, end
         # A model that jumps to an unpenalised fit of everything is not part of the path.
-        return (Result.SATURATED, float(onset[last])) if len(saturated) else None
+        return (Result.SATURATED, float(record.trajectory.reading.onset(steps.t)[last])) if len(saturated) else None
+
+    def _stopped(
+        self, stop: Callable[[Progress], bool], trajectory: Trajectory, steps: Steps, ratio: Array, n_active: Array
+    ) -> float | None:
+        """When the user's rule ends the path, if it does at one of the knots that have a ``ratio``."""
+        onset = trajectory.reading.onset(steps.t)
+        for k in range(1, len(ratio)):
+            read = partial(self._read_knot, trajectory, steps, k)
+            if stop(Progress(float(onset[k]) / self.unit, int(n_active[k]), float(ratio[k]), read)):
+                if getattr(stop, "overshoots", False):
+                    return self._last_allowed(trajectory, stop, float(steps.t[k - 1]), float(steps.t[k]), ratio[k])
+                return float(min(steps.t[k], onset[k] * (1 + JUST_AFTER)))
+        return None
 
     def _last_allowed(
         self, trajectory: Trajectory, stop: Callable[[Progress], bool], low: float, high: float, ratio: float

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from bregpath import _frames
+from bregpath._records import changed
 from bregpath._typing import Array, BoolArray, IntArray
 from bregpath.path import Path
 from bregpath.penalties import AbstractPenalty
@@ -169,7 +170,7 @@ class AbstractStudy(ABC):
         samples, if other tracks have them too.
         """
         stop = self.options.stop if stop is None and self.stops_replicates else stop
-        options = replace(self.options, t=times, stop=stop, progress=False)
+        options = changed(self.options, t=times, stop=stop, progress=False)
         sources = self.sources(samples, at_once) if sources is None else sources
         return [Track(source.at(self.kappa), options, self.encoder) for source in sources]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from bregpath import _kernels
 from bregpath._typing import Array
@@ -49,6 +49,28 @@ def test_the_core_reads_what_numpy_reads(
     for mine, slow in zip(fast, read(), strict=True):
         assert_allclose(mine[0], slow[0], rtol=0, atol=1e-12 * max(kappa, 1.0))
         assert_allclose(mine[1], slow[1], rtol=0, atol=1e-12 * kappa)
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_the_core_sees_what_changes(n_outputs: int, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+    from bregpath._kernels import compiled_reading
+
+    factor = np.array([1.0, 0.0, np.inf, 2.0, 1.0])
+    reading = CubicOfDual(build_penalty("l1", 5, n_outputs, penalty_factor=factor), 10.0)
+    room = 2.0 * rng.normal(size=(30, 6, n_outputs))
+    room[5, 1], room[7, 0] = 0.0, 1.0  # of a free column, and on a threshold
+    some = np.array([4, 1, 0, 2])
+    blocks = [(np.arange(5), room[:, :-1]), (some, room[:, some]), (some, room[:1, some]), (some[:0], room[:, :0])]
+    for chosen in (np.array([3, 0]), some[:0]):
+        assert_array_equal(compiled_reading.take_columns(room[:, :-1], chosen), room[:, chosen])
+    with pytest.raises(ValueError, match="a column is out of range"):
+        compiled_reading.take_columns(room[:, :-1], np.array([5]))
+    fast = [reading.changes(*block) for block in blocks]
+    assert len(fast[0][1]) > 20
+    monkeypatch.setattr("bregpath.flow.reading.cubics_of", lambda penalty: None)
+    assert fast == [reading.changes(*block) for block in blocks]
+    with pytest.raises(ValueError, match="`weights` has a wrong shape"):
+        compiled_reading.changes(room, np.ones((5, n_outputs)))
 
 
 @pytest.mark.parametrize("limits", [{"lower": 0.0}, {"upper": 0.5}])

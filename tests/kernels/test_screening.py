@@ -72,8 +72,18 @@ def test_moments_of_columns_where_they_lie(n: int, p: int, is_standardised: bool
     if is_standardised:
         store, X = StandardizedStore(store, center, scale), (X - center) / scale
     every = np.column_stack([X - shift, np.ones(n), y])
-    moments = _kernels.columns_of(store).moments(w, y, shift)
-    assert_allclose(moments, every.T @ (every * w[:, None]), rtol=1e-11, atol=1e-11)
+    columns, some = _kernels.columns_of(store), rng.permutation(n)[: (n + 1) // 2]
+    assert_allclose(columns.moments(w, y, shift), every.T @ (every * w[:, None]), rtol=1e-11, atol=1e-11)
+    moments, every = columns.moments(w[some], y[some], shift, some), every[some]
+    assert_allclose(moments, every.T @ (every * w[some, None]), rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("p", [1, 7, 40], ids=lambda p: f"{p} columns")
+def test_moments_of_the_rows_that_are_left(p: int, rng: np.random.Generator) -> None:
+    whole, lost = (rng.normal(size=(p + 3, p + 3))[:p, :p] for _ in "12")  # parts of larger matrices
+    moved, unit = rng.normal(size=p), rng.uniform(0.5, 2.0, p)
+    ours = compiled_screening.lessen(whole, lost, 0.8, moved, unit)
+    assert_allclose(ours, screening.lessen(whole, lost, 0.8, moved, unit), rtol=1e-13, atol=1e-13)
 
 
 @pytest.mark.parametrize("is_uniform", [True, False])
@@ -134,6 +144,13 @@ def test_what_does_not_fit_is_refused(rng: np.random.Generator) -> None:
     columns = _kernels.columns_of(make_store("sparse", rng))
     with pytest.raises(ValueError, match="a column is out of range"):
         columns.products(np.zeros((1, N, 1)), np.array([P]))
+    dense = _kernels.columns_of(make_store("dense", rng))
+    with pytest.raises(ValueError, match="a row is out of range"):
+        dense.moments(np.ones(2), np.ones(2), np.zeros(P), np.array([0, N]))
+    with pytest.raises(ValueError, match="`w` has a wrong shape"):
+        dense.moments(np.ones(N), np.ones(2), np.zeros(P), np.array([0, 1]))
+    with pytest.raises(ValueError, match="`unit` has a wrong shape"):
+        compiled_screening.lessen(np.eye(2), np.eye(2), 0.5, np.zeros(2), np.ones(3))
     with pytest.raises(ValueError, match="`vectors` has a wrong shape"):
         columns.products(np.zeros((1, N + 1, 1)))
     penalty, z = build_penalty("l1", P, 1), np.zeros((P, 1))
@@ -178,7 +195,7 @@ def test_moments_at_once_are_those_of_a_scan_and_of_products(weighted: bool, rng
     assert_allclose(moments.target, inside.T @ (w * y), atol=1e-8)
     unit = np.where(moments.scan.deviation > 0, scan.deviation, 1.0)
     expected = inside.T @ (inside * w[:, None]) / np.outer(unit, unit)
-    assert_allclose(moments.scaled(unit).matrix, expected, atol=1e-7)
+    assert_allclose(moments.scaled(unit)[0], expected, atol=1e-7)
 
 
 @pytest.mark.parametrize("kind", ["sorted", "nan", "huge"])

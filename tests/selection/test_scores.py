@@ -10,8 +10,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 import bregpath
+from bregpath import _kernels
 from bregpath.losses import LOSSES, as_loss
 from bregpath.regression import HeldOut
+from bregpath.selection import scores
 from bregpath.selection.curves import aggregate
 from bregpath.selection.scores import SCORES, make_scorers
 
@@ -54,6 +56,31 @@ def test_deviance_is_that_of_the_loss(name):
     unit = 3.0 if loss.has_units else 1.0
     expected = [unit**2 * loss.deviance(e / unit, y / unit if loss.has_units else y, w) for e in eta]
     assert_allclose(SCORES["deviance"](loss, unit, eta, y, w), expected, rtol=1e-12)
+
+
+@pytest.mark.skipif(not _kernels.has_compiled(), reason="built without the compiled core")
+@pytest.mark.parametrize("name", ["gaussian", "logistic"])
+@pytest.mark.parametrize("n", [1, 7, 3000])
+def test_losses_of_the_core(name, n, monkeypatch):
+    rng = np.random.default_rng(n)
+    loss, w = as_loss(name), rng.uniform(size=n)
+    y, eta = rng.choice([-1.0, 1.0], size=n), rng.normal(scale=10.0 ** rng.uniform(-3, 3, size=(n, 5)), size=(n, 5)).T
+    fast = [SCORES["deviance"](loss, 1.0, some, y, w) for some in (eta, eta[:1], eta[:0])]
+    assert _kernels.losses(loss, eta, y, w) is not None
+    monkeypatch.setattr(scores._kernels, "losses", lambda *_: None)
+    for ours, some in zip(fast, (eta, eta[:1], eta[:0]), strict=True):
+        assert_allclose(ours, SCORES["deviance"](loss, 1.0, some, y, w), rtol=1e-13)
+
+
+@pytest.mark.skipif(not _kernels.has_compiled(), reason="built without the compiled core")
+def test_losses_that_the_core_does_not_have():
+    class Own(bregpath.losses.GaussianLoss):
+        """May have other formulas."""
+
+    eta, y = np.zeros((2, 3)), np.ones(3)
+    assert all(_kernels.losses(loss, eta, y, y) is None for loss in (as_loss("poisson"), as_loss("huber"), Own()))
+    with pytest.raises(ValueError, match="`w` has a wrong shape"):
+        _kernels.losses(as_loss("gaussian"), eta, y, y[:2])
 
 
 def test_errors_of_values_and_probabilities():

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,7 +28,8 @@ from bregpath._kernels.records import (
     cubic,
 )
 from bregpath._kernels.reference import NOISE, begin
-from bregpath._typing import Array
+from bregpath._typing import Array, IntArray
+from bregpath.losses import AbstractLoss
 from bregpath.penalties import AbstractPenalty
 from bregpath.stores import AbstractStore
 
@@ -46,27 +47,50 @@ __all__ = [
     "advance",
     "begin",
     "begin_events",
-    "bounds",
     "columns_of",
     "cubic",
     "cubics_of",
     "has_compiled",
     "implementation",
+    "losses",
     "needs_rows",
     "next_events",
+    "passes",
+    "take_columns",
     "takes_moments",
     "values",
 ]
 
 
-def _find_compiled() -> ModuleType | None:
+class _Compiled(NamedTuple):
+    """The compiled twins."""
+
+    stages: ModuleType
+    events: ModuleType
+    exponential: ModuleType
+    reading: ModuleType
+    screening: ModuleType
+    scores: ModuleType
+
+
+def _find_compiled() -> _Compiled | None:
     if os.environ.get("BREGPATH_KERNELS") == "reference":
         return None
     try:
         from bregpath._kernels import compiled
     except ModuleNotFoundError:  # built without a compiler: slower, and right
         return None
-    return compiled
+    from bregpath._kernels import (
+        compiled_events,
+        compiled_exponential,
+        compiled_reading,
+        compiled_scores,
+        compiled_screening,
+    )
+
+    return _Compiled(
+        compiled, compiled_events, compiled_exponential, compiled_reading, compiled_screening, compiled_scores
+    )
 
 
 _compiled = _find_compiled()
@@ -79,7 +103,7 @@ def has_compiled() -> bool:
 
 def needs_rows(system: System) -> bool:
     """Whether steps are made with ``R`` and the residual; if not, knots hold none of their rows."""
-    return _compiled is None or _compiled.needs_rows(system)
+    return _compiled is None or _compiled.stages.needs_rows(system)
 
 
 def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps: int, keep_rows: bool) -> Steps:
@@ -87,11 +111,9 @@ def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps:
     if exponential.applies(system):
         if _compiled is None:
             return exponential.advance(system, knot, memory, until, max_steps, keep_rows)
-        from bregpath._kernels import compiled_exponential
-
-        return compiled_exponential.advance(system, knot, memory, until, max_steps, keep_rows)
-    if _compiled is not None and _compiled.supports(system):
-        return _compiled.advance(system, knot, memory, until, max_steps, keep_rows)
+        return _compiled.exponential.advance(system, knot, memory, until, max_steps, keep_rows)
+    if _compiled is not None and _compiled.stages.supports(system):
+        return _compiled.stages.advance(system, knot, memory, until, max_steps, keep_rows)
     return reference.advance(system, knot, memory, until, max_steps, keep_rows)
 
 
@@ -99,8 +121,8 @@ def values(system: System, alpha: Array, beta: Array) -> Array:
     """Loss at several points: intercepts (T, q) and coefficients (T, m, q) of the working columns."""
     if exponential.applies(system):
         return exponential_record.values(system, alpha, beta)
-    if _compiled is not None and _compiled.supports(system):
-        return _compiled.values(system, alpha, beta)
+    if _compiled is not None and _compiled.stages.supports(system):
+        return _compiled.stages.values(system, alpha, beta)
     return reference.values(system, alpha, beta)
 
 
@@ -108,43 +130,42 @@ def next_events(
     system: System, knot: Knot, memory: Position, until: float, limit: float, max_steps: int
 ) -> Steps:
     """A block of the events of inverse scale space, by the fastest kernels that know the system."""
-    if _compiled is not None:
-        from bregpath._kernels import compiled_events
-
-        if compiled_events.supports(system):
-            steps = compiled_events.advance(system, knot, memory, until, limit, max_steps)
-            if steps is not None:
-                return steps
-            block = system.block.columns(np.arange(len(system.columns)))  # the rows behind the Gram matrix
-            system = system.cache.setdefault("rows", replace(system, block=block, cache={}))
+    if _compiled is not None and _compiled.events.supports(system):
+        steps = _compiled.events.advance(system, knot, memory, until, limit, max_steps)
+        if steps is not None:
+            return steps
+        block = system.block.columns(np.arange(len(system.columns)))  # the rows behind the Gram matrix
+        system = system.cache.setdefault("rows", replace(system, block=block, cache={}))
     return inverse_scale_space.advance(system, knot, memory, until, limit, max_steps)
 
 
 def cubics_of(penalty: AbstractPenalty) -> Any:
     """The functions `read_cubics` and `integrate_cubics` of the compiled core, if it knows the penalty; else None."""
-    if _compiled is None:
+    return _compiled.reading if _compiled is not None and _compiled.reading.supports(penalty) else None
+
+
+def take_columns(x: Array, columns: IntArray) -> Array:
+    """Some of the columns of what knots hold: (d, m, q)."""
+    return x.take(columns, axis=1) if _compiled is None else _compiled.reading.take_columns(x, columns)  # type: ignore[no-any-return]
+
+
+def losses(loss: AbstractLoss, eta: Array, y: Array, w: Array) -> Array | None:
+    """Losses at several ``eta`` (T, n) by the compiled core; None where it has none that needs no constants."""
+    if _compiled is None or not _compiled.scores.supports(loss):
         return None
-    from bregpath._kernels import compiled_reading
-
-    return compiled_reading if compiled_reading.supports(penalty) else None
+    return _compiled.scores.losses(loss, eta, y, w)  # type: ignore[no-any-return]
 
 
-def bounds() -> Any:
-    """The functions `lengths` and `may_cross` of the fastest kernels; see `screening`."""
-    if _compiled is None:
-        return screening
-    from bregpath._kernels import compiled_screening
-
-    return compiled_screening
+def passes() -> Any:
+    """The functions `lengths`, `may_cross` and `lessen` of the fastest kernels; see `screening`."""
+    return screening if _compiled is None else _compiled.screening
 
 
 def columns_of(store: AbstractStore) -> Any:
     """The columns of a store, for `products`, `scan` and `moments`; None where the compiled core does not know it."""
     if _compiled is None or store.kernel() is None:
         return None
-    from bregpath._kernels import compiled_screening
-
-    return compiled_screening.Columns(store)
+    return _compiled.screening.Columns(store)
 
 
 def implementation() -> str:
@@ -155,4 +176,4 @@ def implementation() -> str:
     >>> implementation() in ("reference", "base", "v3", "v4")
     True
     """
-    return "reference" if _compiled is None else _compiled.isa()
+    return "reference" if _compiled is None else _compiled.stages.isa()

@@ -7,17 +7,18 @@ from typing import Any
 import numpy as np
 
 import bregpath._kernels._core as _core
-from bregpath._typing import Array
-from bregpath.penalties import AbstractPenalty
+from bregpath._typing import Array, IntArray
+from bregpath.penalties import AbstractPenalty, L1Penalty
 from bregpath.penalties.base import ON_IT
 
-__all__ = ["integrate_cubics", "read_cubics", "supports"]
+__all__ = ["changes", "integrate_cubics", "read_cubics", "supports", "take_columns"]
+
+Changes = tuple[list[int], list[tuple[int, int, bool]]]
 
 
 def supports(penalty: AbstractPenalty) -> bool:
-    """Whether the compiled core knows the penalty."""
-    kernel = penalty.kernel()
-    return kernel is not None and kernel.name == "l1" and not penalty.has_limits
+    """Whether the compiled core knows the penalty: by its class, since this is asked at every reading."""
+    return type(penalty) is L1Penalty and not penalty.has_limits
 
 
 def read_cubics(
@@ -28,6 +29,18 @@ def read_cubics(
     arrays = {**_floats({**knots, "weights": weights, "times": times}), "alpha_out": alpha, "beta_out": beta}
     _core.read_cubics(arrays, kappa, visible, ON_IT)
     return alpha, beta
+
+
+def changes(z: Array, weights: Array) -> Changes:
+    """Columns that are active at the first knot, and (knot before, column, whether it enters) of what changes later."""
+    return _core.changes(z, weights)  # type: ignore[no-any-return]
+
+
+def take_columns(x: Array, columns: IntArray) -> Array:
+    """``x.take(columns, axis=1)`` of part of an array (d, m, q), which NumPy would copy first."""
+    out = np.empty((len(x), len(columns), x.shape[2]))
+    _core.take_columns(x, columns, out)
+    return out
 
 
 def integrate_cubics(

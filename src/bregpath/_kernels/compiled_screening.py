@@ -14,7 +14,7 @@ from bregpath.penalties import AbstractPenalty
 from bregpath.stores import AbstractStore, Scan
 from bregpath.stores.base import beyond_squares
 
-__all__ = ["Columns", "lengths", "may_cross"]
+__all__ = ["Columns", "lengths", "lessen", "may_cross"]
 
 TILE = 8  # columns that are multiplied at a time
 
@@ -48,12 +48,22 @@ class Columns:
         scan = Scan(mean, np.sqrt(variance))  # of the columns as they are stored
         return scan.standardized(*self._units) if self._units else scan
 
-    def moments(self, w: Array, y: Array, shift: Array) -> Array:
-        """Weighted sums of products of dense columns, less a shift, with each other, with ones and with ``y``."""
+    def moments(self, w: Array, y: Array, shift: Array, rows: IntArray | None = None) -> Array:
+        """Weighted sums of products of dense columns, less a shift, with each other, with ones and with ``y``.
+
+        Over all rows, or some of them, whose ``w`` and ``y`` are given.
+        """
         size = self._n_columns + 2
         out = np.zeros((-(-size // TILE) * TILE,) * 2)
-        self._core.moments({**_contiguous({"w": w, "y": y, "shift": shift}), "out": out})
+        self._core.moments({**_contiguous({"w": w, "y": y, "shift": shift}), "rows": rows, "out": out})
         return out[:size, :size]
+
+
+def lessen(whole: Array, lost: Array, share: float, moved: Array, unit: Array) -> Array:
+    """See `screening.lessen`."""
+    out = np.empty_like(whole)
+    _core.lessen({"whole": whole, "lost": lost, **_contiguous({"moved": moved, "unit": unit}), "out": out}, share)
+    return out
 
 
 def lengths(R: Array, residual: Array, end: Array, last: Array, weights: Array) -> Array:

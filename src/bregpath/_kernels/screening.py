@@ -1,4 +1,7 @@
-"""What proofs that columns stay at zero are made of, in NumPy: lengths of large vectors, and bounds of all columns."""
+"""What proofs that columns stay at zero are made of, in NumPy: lengths of large vectors, and bounds of all columns.
+
+And moments of fewer rows.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import numpy as np
 from bregpath._typing import Array, BoolArray, IntArray
 from bregpath.penalties import AbstractPenalty
 
-__all__ = ["MARGIN", "lengths", "may_cross"]
+__all__ = ["MARGIN", "lengths", "lessen", "may_cross"]
 
 MARGIN = 1e-9  # closer than this to a threshold a bound decides nothing
 
@@ -18,6 +21,13 @@ def lengths(R: Array, residual: Array, end: Array, last: Array, weights: Array) 
     wd, wr = d * weights, residual * weights
     squares = [np.einsum("kn,kn->k", *pair) for pair in ((wd, d), (wd, residual), (wr, residual))]
     return np.stack([*squares, wd @ last, wr @ last])
+
+
+def lessen(whole: Array, lost: Array, share: float, moved: Array, unit: Array) -> Array:
+    """The Gram matrix of the rows that are left, a ``share`` of the weight, in units of its columns: from the matrix of
+    all rows, what is ``lost`` of it about the same means, and by how much these have moved.
+    """
+    return ((whole - lost) / share - np.outer(moved, moved)) / np.outer(unit, unit)
 
 
 def may_cross(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
+from functools import cached_property
 from mmap import mmap
 from threading import Lock
 from typing import Any, NamedTuple
@@ -104,6 +105,18 @@ class GramBlock(AbstractBlock):
     def columns(self, index: IntArray) -> AbstractBlock:
         return self.problem.store.fetch(index) if self.rows is None else self.rows.columns(index)
 
+    @cached_property
+    def in_core(self) -> Any:
+        """The columns of the store for the compiled core, if it knows them and they are dense."""
+        columns = columns_of(self.problem.store)
+        return None if columns is None or columns.are_sparse else columns
+
+    @property
+    def matrix(self) -> Array:
+        """As much of it as there is."""
+        size = self.shape[1]
+        return self._room[:size, :size]
+
     @property
     def nbytes(self) -> int:
         """Size of the whole matrix."""
@@ -157,9 +170,8 @@ class GramBlock(AbstractBlock):
         return Kernel("gram", numbers if self.rows is None else {**numbers, "dense": self.rows.X})
 
     def _numbers(self) -> dict[str, Any]:
-        size = self.shape[1]
         return {
-            "gram": self._room[:size, :size],
+            "gram": self.matrix,
             "gram_mean": self.mean,
             "gram_target": self.target,
             "y_mean": self.y_mean,
@@ -274,13 +286,13 @@ class CentralMoments(NamedTuple):
     @property
     def scan(self) -> Scan:
         """Means and deviations."""
-        return Scan(self.mean, np.sqrt(np.diagonal(self.matrix)))
+        return Scan(self.mean, np.sqrt(self.matrix.diagonal()))
 
-    def scaled(self, scale: Array) -> CentralMoments:
-        """Those of the columns over a scale; writes into the matrix."""
+    def scaled(self, scale: Array) -> tuple[Array, Array]:
+        """Matrix and products with y, of the columns over a scale; writes into the matrix."""
         self.matrix[:] /= scale
         self.matrix[:] /= scale[:, None]
-        return CentralMoments(self.matrix, self.mean / scale, self.target / scale)
+        return self.matrix, self.target / scale
 
 
 def central_moments(store: AbstractStore, w: Array, y: Array, shift: Array, columns: Any = None) -> CentralMoments:
@@ -293,8 +305,8 @@ def central_moments(store: AbstractStore, w: Array, y: Array, shift: Array, colu
     sums = columns.moments(w, y, shift) if is_known else _sum_products(store, w, y, shift)
     total = float(w.sum())
     matrix, rest = sums[:-2, :-2], sums[:-2, -2] / total
-    if np.any(rest**2 > ROUNDING * np.diagonal(matrix)):
-        matrix -= np.outer(total * rest, rest)
+    if (rest**2 > ROUNDING * matrix.diagonal()).any():
+        matrix -= (total * rest)[:, None] * rest
     return CentralMoments(matrix, shift + rest, sums[:-2, -1].copy())
 
 

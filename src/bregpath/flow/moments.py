@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from threading import Lock
+from typing import NamedTuple
 
 import numpy as np
 
-from bregpath._kernels import columns_of
+from bregpath._kernels import columns_of, passes
 from bregpath._typing import Array, IntArray
 from bregpath.flow.gram import (
     LARGE_MEAN,
     CentralMoments,
     GramBlock,
     GramOnDemand,
-    as_dense,
     central_moments,
     products_with,
 )
 from bregpath.problem import Problem
-from bregpath.stores import AbstractBlock, AbstractStore
+from bregpath.stores import AbstractBlock, AbstractStore, Scan
 from bregpath.stores.base import beyond_squares
 
 __all__ = ["Moments", "Rest", "moments_at_once", "moments_of_most"]
@@ -88,18 +88,42 @@ def moments_at_once(store: AbstractStore, w: Array, y: Array) -> CentralMoments 
     if columns is None or columns.are_sparse or p > min(n, MAX_AT_ONCE):
         return None
     # The median of some rows: near the mean unless rows are sorted, and exact for a column that is constant.
-    some = as_dense(store.rows(np.arange(5) * (n - 1) // 4).fetch(np.arange(p)))
-    shift = np.sort(some.X, axis=0)[2]
+    blocks = store.rows(np.arange(5) * (n - 1) // 4).row_blocks()
+    assert blocks is not None  # of dense columns there are
+    shift = np.sort(np.concatenate([rows for _, rows in blocks]), axis=0)[2]
     if not np.isfinite(shift).all():
         return None
     with np.errstate(over="ignore", invalid="ignore"):  # data that are not finite are found by who reads them next
         moments = central_moments(store, w, y, shift, columns)
-        variance = np.diagonal(moments.matrix)
-        is_precise = np.all((moments.mean - shift) ** 2 <= LARGE_MEAN * variance)
+        variance = moments.matrix.diagonal()
+        is_precise = ((moments.mean - shift) ** 2 <= LARGE_MEAN * variance).all()
     return moments if is_precise and not len(beyond_squares(moments.mean, variance)) else None
 
 
-def moments_of_most(gram: GramBlock, w: Array) -> CentralMoments | None:
+class Left(NamedTuple):
+    """`CentralMoments` of the rows that are left, whose matrix is written once it is known in which units."""
+
+    scan: Scan
+    target: Array
+    whole: Array  # matrix of all rows
+    lost: Array
+    share: float
+    moved: Array  # means
+    unit: Array | float = 1.0  # of the columns in whole, lost and moved
+
+    def restored(self, center: Array, scale: Array, y_unit: float) -> Left:
+        """The same of ``center + scale X`` and ``y_unit y``."""
+        mean, deviation = self.scan.mean, self.scan.deviation
+        scan = Scan(center + scale * mean, scale * deviation)
+        return self._replace(scan=scan, target=self.target * scale * y_unit, unit=scale)
+
+    def scaled(self, scale: Array) -> tuple[Array, Array]:
+        """Matrix and products with y, of the columns over a scale."""
+        matrix = passes().lessen(self.whole, self.lost, self.share, self.moved, scale / self.unit)
+        return matrix, self.target / scale
+
+
+def moments_of_most(gram: GramBlock, w: Array) -> Left | None:
     r"""Moments of most rows in the units of those of all, in one pass over the few that are left out.
 
     With W the share of the rows that are left, and S and m sums over the others, about the means of all,
@@ -109,23 +133,19 @@ def moments_of_most(gram: GramBlock, w: Array) -> CentralMoments | None:
     None where the matrix of all is not made at once, or a column varies mostly in the rows left out, so that little
     would be left of it.
     """
-    of_all = gram.problem
-    columns = columns_of(of_all.store)
-    if type(gram) is not GramBlock or len(gram.mean) > MAX_AT_ONCE or columns is None or columns.are_sparse:
+    if type(gram) is not GramBlock or len(gram.mean) > MAX_AT_ONCE or gram.in_core is None:
         return None
-    out = np.flatnonzero((w == 0) & (of_all.w > 0))
-    left_out, v, y = columns_of(of_all.store.rows(out)), of_all.w[out], gram.y[out]
-    sums, share = left_out.moments(v, y, gram.mean), 1.0 - float(v.sum())
+    of_all, whole = gram.problem.w, gram.matrix
+    out = ((w == 0) & (of_all > 0)).nonzero()[0]
+    v, y = of_all[out], gram.y[out]
+    sums, share = gram.in_core.moments(v, y, gram.mean, out), 1.0 - float(v.sum())
     lost, moved = sums[:-2, :-2], sums[:-2, -2] / -share  # by which means move
-    matrix = gram.rows_of(np.arange(len(moved)), np.zeros(len(moved)))  # a copy
-    whole = np.diagonal(matrix).copy()
-    matrix -= lost
-    matrix /= share
-    matrix -= np.multiply(moved[:, None], moved, out=lost)  # nobody else has it: no new memory
-    if not np.all(np.diagonal(matrix) > MIN_LEFT**2 * whole):
+    before = whole.diagonal()
+    variance = (before - lost.diagonal()) / share - moved * moved
+    if not (variance > MIN_LEFT**2 * before).all():
         return None
     target = (gram.target - sums[:-2, -1] + moved * float(v @ y)) / share
-    return CentralMoments(matrix, gram.mean + moved, target)
+    return Left(Scan(gram.mean + moved, np.sqrt(variance)), target, whole, lost, share, moved)
 
 
 class Rest:

@@ -23,6 +23,8 @@ ENDS = np.array([[0], [1]])  # of a step that begins at a row
 NODE, WEIGHTS = 1 / 3, (0.75, 0.25)
 
 Models = tuple[Array, Array]  # unpenalised parameters (T, a) and coefficients (T, c, q)
+# Of some columns, by their positions: those active at the first knot; knot before, column, whether it enters.
+Changes = tuple[list[int], list[tuple[int, int, bool]]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +76,15 @@ class AbstractReading(ABC):
     @abstractmethod
     def active(self, columns: IntArray, z: Array) -> BoolArray:
         """Which columns (whole groups) are active at their ``z`` (d, c, q): (d, c)."""
+
+    def changes(self, columns: IntArray, z: Array) -> Changes:
+        """What happens to some columns (whole groups) at their ``z`` (d, c, q)."""
+        active = self.active(columns, z)
+        changed = (active[1:] != active[:-1]).ravel().nonzero()[0]
+        row, position = np.divmod(changed, active.shape[1])
+        enters = active[1:].ravel()[changed]
+        later = list(zip(row.tolist(), position.tolist(), enters.tolist(), strict=True))
+        return active[0].nonzero()[0].tolist(), later
 
     @abstractmethod
     def between(self, chunk: Chunk, columns: IntArray, times: Array) -> Models:
@@ -165,6 +176,10 @@ class CubicOfDual(LineOfDual):
     """
 
     degree = 3
+
+    def changes(self, columns: IntArray, z: Array) -> Changes:
+        core = cubics_of(self.penalty)
+        return super().changes(columns, z) if core is None else core.changes(z, self._weights(columns))
 
     def between(self, chunk: Chunk, columns: IntArray, times: Array) -> Models:
         core = cubics_of(self.penalty)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -92,8 +93,7 @@ class ScreenedFlow(AbstractFlow):
         free = problem.penalty.free[:, None]
         # Just below the threshold at t0: on which side rounding would put it must not decide the first step.
         z = np.where(free, beta / self.mirror_scale, past * (1 - 1e-14) * slope)
-        near = np.any(problem.penalty.entry(1.2 * z) < 0, axis=1)
-        working = self._working_set(np.flatnonzero(problem.penalty.close(near)))
+        working = self._working_set(lambda: self._near(z))
         if not working.is_whole and not at_rest:
             working.dual = begin_dual(problem, past * residual, residual, (past * slope, slope))
         W, system = working.columns, self._assemble(working)
@@ -164,15 +164,20 @@ class ScreenedFlow(AbstractFlow):
         """Where the state was left, or the same made anew for one that comes from elsewhere."""
         if state.workplace is not None:
             return state.workplace  # type: ignore[no-any-return]
-        working, knot = self._working_set(state.columns), state.knot
+        working, knot = self._working_set(lambda: state.columns), state.knot
         if not working.is_whole:
             working.dual = begin_dual(self.problem, knot.R, knot.residual)
         place = Workplace(working, self._assemble(working))
         object.__setattr__(state, "workplace", place)
         return place
 
-    def _working_set(self, columns: IntArray) -> WorkingSet:
-        return WorkingSet(self.problem, columns, self.screening, self.can_gram, self.asks_for_rows)
+    def _working_set(self, start: Callable[[], IntArray]) -> WorkingSet:
+        return WorkingSet(self.problem, start, self.screening, self.can_gram, self.asks_for_rows)
+
+    def _near(self, z: Array) -> IntArray:
+        """Columns that will soon enter."""
+        penalty = self.problem.penalty
+        return np.flatnonzero(penalty.close(np.any(penalty.entry(1.2 * z) < 0, axis=1)))
 
     def _assemble(self, working: WorkingSet) -> System:
         problem = self.problem

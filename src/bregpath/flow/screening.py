@@ -163,7 +163,7 @@ class LazyDual(Dual):
         self.slack = problem.penalty.slack(problem.scan)[:, None]
         w = np.repeat(problem.w, residual.shape[1])
         self.weights = np.divide(1.0, w, out=np.zeros_like(w), where=w > 0)  # of inner products of R and residuals
-        self.columns, self.kernels = _kernels.columns_of(problem.store), _kernels.bounds()
+        self.columns, self.kernels = _kernels.columns_of(problem.store), _kernels.passes()
         self.reads_sparse = self.columns is not None and self.columns.are_sparse
         self.products = 2 * len(slope)
         self._start_over(R, residual, z, slope)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
-from bregpath._kernels import Steps
+from bregpath._kernels import Steps, take_columns
+from bregpath._records import changed
 from bregpath._typing import Array, BoolArray, IntArray
 from bregpath.flow.reading import AbstractReading, Chunk, Event
 from bregpath.penalties import AbstractPenalty
@@ -67,19 +68,16 @@ class Trajectory:
     def add(self, steps: Steps) -> tuple[Trajectory, Callable[[], Array]]:
         """The record with a block of steps, and what counts the active columns at each of its knots."""
         columns = steps.columns
-        active = self.reading.active(columns, steps.z)
-        changed = (active[1:] != active[:-1]).ravel().nonzero()[0]
-        row, position = np.divmod(changed, active.shape[1])
-        enters = active[1:].ravel()[changed]
-        changes = list(zip(row.tolist(), columns[position].tolist(), enters.tolist(), strict=True))
+        active, changes = self.reading.changes(columns, steps.z)
         first, entered = list[int](), list[tuple[int, int]]()
         if not self.chunks:
             # Free columns, and the first entry itself if rounding puts it beyond its threshold.
-            at_once = columns[active[0]]
+            at_once = columns[active]
             first = at_once.tolist()
             entered += [(0, column) for column in at_once[~self.penalty.free_among(at_once)].tolist()]
-        entered += [(k, column) for k, column, enters in changes if enters]
-        left = [(k, column) for k, column, enters in changes if not enters]
+        named = columns.take([j for _, j, _ in changes]).tolist() if changes else ()
+        entered += [(k, column) for (k, _, enters), column in zip(changes, named, strict=True) if enters]
+        left = [(k, column) for (k, _, enters), column in zip(changes, named, strict=True) if not enters]
         order = list(dict.fromkeys([*self.order, *first, *(column for _, column in entered)]))
         number = len(self.chunks)
         events = [(column, number, k, up) for up, some in ((True, entered), (False, left)) for k, column in some]
@@ -89,18 +87,18 @@ class Trajectory:
             t=steps.t,
             alpha=steps.alpha,
             alpha_slope=steps.alpha_slope,
-            z=steps.z.take(kept, axis=1),
-            slope=steps.slope.take(kept, axis=1),
+            z=take_columns(steps.z, kept),
+            slope=take_columns(steps.slope, kept),
             value=steps.value,
         )
-        longer = replace(
+        longer = changed(
             self,
             chunks=[*self.chunks, self.finished(chunk, order)],
             order=order,
             events=self.events + events,
             n_steps=self.n_steps + steps.n_steps,
         )
-        return longer, lambda: np.count_nonzero(active, axis=1)
+        return longer, lambda: np.count_nonzero(self.reading.active(columns, steps.z), axis=1)
 
     def finished(self, chunk: Chunk, order: list[int]) -> Chunk:
         """The next chunk as it is kept; ``order`` has its columns."""
@@ -144,9 +142,11 @@ class Trajectory:
 
     def _holders(self, times: Array) -> Iterator[tuple[Chunk, IntArray | slice]]:
         """Chunks with the numbers of the times inside them; not those before the first knot, where nothing moves."""
+        if not self.chunks:
+            return
         starts = np.array([c.t[0] for c in self.chunks])
         holder = starts.searchsorted(times, side="right") - 1
-        holder[times <= self.start] = -1
+        holder[times <= starts[0]] = -1
         for index in sorted(set(holder.tolist()) - {-1}):
             here = (holder == index).nonzero()[0]
             first, end = int(here[0]), int(here[-1]) + 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 
 import numpy as np
@@ -22,18 +23,18 @@ class WorkingSet:
     """Working columns of a problem, as a block with its penalty.
 
     Columns are only ever added, at the end, so positions are stable. Growing replaces arrays and never writes into
-    them, so that a shallow copy is a working set of its own.
+    them, so that a shallow copy is a working set of its own. ``start`` tells the first ones, where not all work.
     """
 
     def __init__(
-        self, problem: Problem, start: IntArray, screening: bool, can_gram: bool, asks_for_rows: bool
+        self, problem: Problem, start: Callable[[], IntArray], screening: bool, can_gram: bool, asks_for_rows: bool
     ) -> None:
         self.problem = problem
         p = problem.store.shape[1]
         # With the Gram matrix of all columns the rows are not needed again.
         whole_gram = can_gram and GramBlock.pays_whole(problem)
         whole = whole_gram or not screening or problem.store.is_small
-        self.columns: IntArray = np.arange(p) if whole else start
+        self.columns: IntArray = np.arange(p) if whole else start()
         self.is_whole = len(self.columns) == p
         self.block: AbstractBlock
         shared = problem.moments or Moments()
@@ -42,7 +43,7 @@ class WorkingSet:
         else:
             self.block = shared.columns(problem) if whole else problem.store.fetch(self.columns)
             self.block = with_moments(problem, self.block) if can_gram else self.block
-        self.penalty: AbstractPenalty = problem.penalty if self.is_whole else problem.penalty.take(self.columns)
+        self.penalty: AbstractPenalty = problem.penalty if whole else problem.penalty.take(self.columns)
         self.dual: Dual | None = None  # set at the start of a path that screens
 
     def copy(self) -> WorkingSet:

@@ -106,7 +106,7 @@ class AbstractLoss(ABC):
         """Size of the response in the gradient, by which its rounding is judged."""
         if not self.has_units:
             return 1.0
-        mean = float(np.sum(y) / len(y))
+        mean = float(y.sum() / len(y))
         return max(float(y.max()) - mean, mean - float(y.min()))
 
     def saturated(self, y: Array, w: Array) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from bregpath._known_to_core import Kernel, only_for_its_class
@@ -54,14 +56,15 @@ class GaussianLoss(AbstractLoss):
 def standard_deviation(y: Array, w: Array) -> float:
     """Weighted standard deviation (variance with 1/n); the root mean square of a constant ``y``."""
     if not w.all():
-        y, w = y[w > 0], w[w > 0]
-    largest = float(max(np.max(y, initial=0.0), -np.min(y, initial=0.0)))
+        counts = w > 0
+        y, w = y[counts], w[counts]
+    largest = max(float(y.max(initial=0.0)), -float(y.min(initial=0.0)))
     if largest == 0:
         return 1.0
     y = y / largest  # squares of very large or small numbers are none
     mean = float(np.dot(w, y))
     y -= mean
-    deviation = float(np.sqrt(np.dot(w, y * y)))
-    size = float(np.hypot(mean, deviation))
+    deviation = math.sqrt(np.dot(w, y * y))
+    size = math.hypot(mean, deviation)
     # A constant y (up to rounding) has no spread to measure it by.
     return largest * (deviation if deviation > 1e-12 * size else size)

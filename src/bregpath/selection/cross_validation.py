@@ -48,6 +48,7 @@ SMALL_ROWS = 2**18  # ... and of the data
 SMALL_OF_SEVERAL = 0.5, 0.3  # shares of the times, where kappas compete and steps cost nothing
 WIDE = 0.25  # columns a row from which on paths explain their rows soon, ...
 EARLIER = 0.75  # ... and a first look by this share of the usual one may find that curves have turned
+ROUNDING = 1e-14  # of scores, by which those of one and the same model may differ
 FEW_TIMES = 20  # that few times are traced on all rows at once
 
 
@@ -334,7 +335,9 @@ def _fold_tracks(
 def _warn_if_constant(selection: Selection) -> None:
     """Say so when the score does not tell the times apart, unless there is only the null model to score."""
     path, scores = selection.path, selection.mean[np.isfinite(selection.mean)]
-    if len(selection.times) < 2 or path is None or path.result is Result.AT_REST or np.ptp(scores) > 0:
+    if len(selection.times) < 2 or path is None or path.result is Result.AT_REST:
+        return
+    if np.ptp(scores) > ROUNDING * np.abs(scores).max(initial=0.0):
         return
     remedy = 'use a measure that sees more, such as "deviance"'
     if selection.measure == "deviance":

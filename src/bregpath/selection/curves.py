@@ -74,7 +74,7 @@ def paired_turn(
     >>> paired_turn(scores, np.ones(2), patience=2)
     (3, 3)
     """
-    curve, place = _so_far(aggregate(scores, weights)[0], larger_is_better)
+    curve, place = _so_far(_mean_of(scores, weights), larger_is_better)
     margin = PAIRED_MARGIN * paired_error(scores, scores[:, place], weights)
     if times is not None:
         margin = np.where(times < PAST * times[place], np.inf, margin)
@@ -118,8 +118,12 @@ def lowest(scores: Array, weights: Array) -> tuple[float, Array]:
 
 def curve_of(scores: Array, weights: Array) -> Array:
     """The mean over the folds, to be minimised: infinite where it is not a number."""
-    mean = weights / weights.sum() @ scores
+    mean = _mean_of(scores, weights)
     return np.where(np.isfinite(mean), mean, np.inf)
+
+
+def _mean_of(scores: Array, weights: Array) -> Array:
+    return weights / weights.sum() @ scores  # type: ignore[no-any-return]
 
 
 def is_clearly_better(plain: Array, means: Array, weights: Array) -> bool:
@@ -132,8 +136,9 @@ def is_clearly_better(plain: Array, means: Array, weights: Array) -> bool:
 def _so_far(mean: Array, larger_is_better: bool) -> tuple[Array, IntArray]:
     """The curve to be minimised, infinite where it is not finite, and the place of its best point so far."""
     curve = np.where(np.isfinite(mean), -mean if larger_is_better else mean, np.inf)
-    best = np.minimum.accumulate(curve)
-    return curve, np.maximum.accumulate(np.where(np.r_[True, best[1:] < best[:-1]], np.arange(len(curve)), 0))
+    best, place = np.minimum.accumulate(curve), np.arange(len(curve))
+    place[1:][best[1:] >= best[:-1]] = 0
+    return curve, np.maximum.accumulate(place)
 
 
 def _first_run(curve: Array, place: IntArray, margin: Array, patience: int) -> tuple[int | None, int]:

@@ -60,13 +60,16 @@ class FoldTrack:
 
     def reach(self, until: float) -> None:
         self.track.reach(until)
+        before = self.plain_scores
         times = self.clock[self.scores.shape[1] : self.clock.searchsorted(until, side="right")]
         # With and without an average at once: to gather the rows held out costs more than the products with them.
         track = self.track.with_plain() if self.has_plain else self.track
         held = self._read(track, times)
         more = np.array([scorer.score(held) for scorer in self.scorers])
-        self.scores = np.append(self.scores, more[:, : len(times)], axis=1)
-        self.plain_scores = np.append(self.plain_scores, more[:, -len(times) :], axis=1)
+        self.scores = np.concatenate([self.scores, more[:, : len(times)]], axis=1)
+        self.plain_scores = self.scores
+        if self.has_plain:
+            self.plain_scores = np.concatenate([before, more[:, -len(times) :]], axis=1)
 
     def plain(self) -> FoldTrack:
         """The path itself, where it is read as a mean."""
@@ -77,7 +80,7 @@ class FoldTrack:
     def end(self, until: Array) -> Any:
         """The path up to there; neither it nor the fold keeps data of its own."""
         path = self.track.path(until)
-        path = self.study.report(replace(path, _deviance=path.deviance, _continue=None), self.track)
+        path = self.study.report(path.without_data(), self.track)
         self.track.release()
         self.source = None
         vars(self).pop("_read", None)  # with what it has kept
@@ -135,6 +138,7 @@ class FoldCurves:
     def __post_init__(self) -> None:
         self.next_look = len(self.clock) if self.looks.patience is None else self.looks.first
         self._stacked: dict[tuple[str, int], Array] = {}
+        self._measured: dict[tuple[str, int], dict[str, ScoreCurve]] = {}  # by rule and number of times
 
     def plain(self) -> FoldCurves:
         """The curves of the paths themselves, where they are read as means; not yet that of the path on all rows."""
@@ -269,11 +273,13 @@ class FoldCurves:
 
     def measured(self, se_rule: str, n_times: int | None = None) -> dict[str, ScoreCurve]:
         """The curves of all measures by name, at the first times."""
-        n_times = self.n_times if n_times is None else n_times
-        return {
-            scorer.name: _curve(scorer, self.clock[:n_times], self.scores(k)[:, :n_times], self.weights, se_rule)
-            for k, scorer in enumerate(self.folds[0].scorers)
-        }
+        key = se_rule, self.n_times if n_times is None else n_times
+        if key not in self._measured:
+            self._measured[key] = {
+                scorer.name: _curve(scorer, self.clock[: key[1]], self.scores(k)[:, : key[1]], self.weights, se_rule)
+                for k, scorer in enumerate(self.folds[0].scorers)
+            }
+        return self._measured[key]
 
 
 def _curve(scorer: Scorer, times: Array, scores: Array, weights: Array, se_rule: str) -> ScoreCurve:

@@ -38,8 +38,8 @@ def make_folds(cv: Any, X: Any, y: Array, w: Array, groups: Any = None, stratify
     if isinstance(cv, numbers.Integral) and not isinstance(cv, bool):
         some = None if groups is None else groups[rows]
         fold = _by_number(int(cv), y[rows], some, stratify, seed)
-        pairs = [(rows[fold != k], rows[fold == k]) for k in range(int(cv))]
-    elif hasattr(cv, "split") and not isinstance(cv, str):
+        return [(rows[fold != k], rows[fold == k]) for k in range(int(cv))]
+    if hasattr(cv, "split") and not isinstance(cv, str):
         pairs = _by_splitter(cv, X, y, groups)
     elif isinstance(cv, Iterable) and not isinstance(cv, str):
         pairs = cv

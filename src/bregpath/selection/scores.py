@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bregpath import _kernels
 from bregpath._typing import Array
 from bregpath.losses import AbstractLoss
 from bregpath.regression import HeldOut
@@ -75,7 +76,8 @@ def _read(measure: Any, loss: AbstractLoss, name: str | None = None) -> Scorer:
 
 def _deviance(loss: AbstractLoss, unit: float, eta: Array, y: Array, w: Array) -> Array:
     if loss.name in _ROWWISE and loss.kernel() is not None:
-        return _ROWWISE[loss.name](eta, y) @ w
+        values = _kernels.losses(loss, eta, y, w)
+        return _ROWWISE[loss.name](eta, y) @ w if values is None else loss.deviance_factor * values
     # Losses with units count in those of the path on all rows (the bend of Huber's loss is a multiple of them).
     y = y / unit if loss.has_units else y
     return np.array([unit**2 * loss.deviance(e / unit, y, w) for e in eta])
