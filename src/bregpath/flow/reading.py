@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,9 @@ from bregpath._kernels import cubic, cubics_of
 from bregpath._typing import Array, BoolArray, IntArray
 from bregpath.penalties import AbstractPenalty
 
-__all__ = ["READINGS", "AbstractReading", "Chunk", "CubicOfDual", "Event", "LineOfDual", "StepOfPrimal"]
+__all__ = [
+    "READINGS", "AbstractReading", "Chunk", "CubicOfDual", "Event", "LineOfDual", "Models", "StepOfPrimal", "radau",
+]  # fmt: skip
 
 VISIBLE = 1e-7  # of the loss: a fall or rise that counts
 BISECTIONS = 40
@@ -35,6 +37,14 @@ class Chunk:
     z: Array  # (d, c, q) for the first c columns of the trajectory's order
     slope: Array  # (d, c, q)
     value: Array  # (d,) loss
+
+    @property
+    def n_columns(self) -> int:
+        return self.z.shape[1]
+
+    def models(self, reading: AbstractReading, columns: IntArray, times: Array) -> Models:
+        """Unpenalised parameters and coefficients of the columns at some times."""
+        return reading.between(self, columns, times)
 
     def row_of(self, times: Array) -> IntArray:
         """The knots at which the steps begin that hold some times; the first and the last step go on outside."""
@@ -62,6 +72,7 @@ class AbstractReading(ABC):
 
     degree: ClassVar[int]  # its number in files
     knows_losses: ClassVar[bool] = False  # whether the loss at any time follows from that at the knots
+    holds: ClassVar[bool] = False  # whether a knot holds from the one before on
 
     def __init__(self, penalty: AbstractPenalty, kappa: float) -> None:
         self.penalty = penalty
@@ -83,26 +94,30 @@ class AbstractReading(ABC):
         self, chunk: Chunk, columns: IntArray, low: Array, high: Array, power: float
     ) -> tuple[Models, Models]:
         """Integrals of ``s^power`` times the models over some parts of steps, and the models at their ends."""
-        inside = low + NODE * (high - low)
-        # The two times of a part one after the other, so that what belongs to its step is computed once.
-        alpha, beta = self.between(chunk, columns, np.stack([inside, high], axis=1).ravel())
-        early, late = (share * (high - low) * t**power for share, t in zip(WEIGHTS, (inside, high), strict=True))
-        # In place: arrays of this size cost more than the arithmetic.
-        sums = alpha[::2], np.multiply(beta[::2], early[:, None, None], out=beta[::2])
-        np.add(sums[1], late[:, None, None] * beta[1::2], out=sums[1])
-        return (early[:, None] * sums[0] + late[:, None] * alpha[1::2], sums[1]), (alpha[1::2], beta[1::2])
+        return radau(lambda times: self.between(chunk, columns, times), low, high, power)
+
+    def trust(self, chunk: Chunk, columns: IntArray) -> Array:
+        """Share of the slopes that counts in each step of a chunk."""
+        return np.ones(len(chunk.t) - 1)
+
+    def curve(self, ends: Array, slopes: Array, h: Array, theta: Array) -> Array:
+        """Value of what knots hold at fraction ``theta`` of a step in which the slopes count for a time ``h``."""
+        return ends[1]  # type: ignore[no-any-return]
 
     def onset(self, t: Array) -> Array:
         """From when on each of some consecutive knots holds."""
         return t
 
-    def losses(self, chunk: Chunk, times: Array) -> Array:
-        """Loss at times inside a chunk, if it follows from that at the knots."""
+    def losses(self, chunk: Any, times: Array) -> Array:
+        """Loss at times inside a chunk or an era, if it follows from that at the knots."""
         raise NotImplementedError
 
     @abstractmethod
-    def locate(self, events: list[Event], order: IntArray) -> Array:
-        """The exact times of some events of different columns, those of a trajectory's ``order``."""
+    def locate(self, events: list[Event], order: IntArray, trust: Array | None = None) -> Array:
+        """The exact times of some events of different columns, those of a trajectory's ``order``.
+
+        ``trust`` of all steps, if the events are of one chunk and it is known.
+        """
 
 
 class LineOfDual(AbstractReading):
@@ -127,29 +142,35 @@ class LineOfDual(AbstractReading):
         # What is zero at both ends stays so: a column enters by a knot, and where none is recorded there is no curve.
         moves = np.any(penalty.active(ends), axis=0)[step]
         both, ends, slopes = both[:, step], ends.take(step, axis=1), slopes.take(step, axis=1)
-        alpha = self._curve(chunk.alpha[both], chunk.alpha_slope[both], reach[:, None], theta[:, None])
-        z = self._curve(ends, slopes, reach[:, None, None], theta[:, None, None])
+        alpha = self.curve(chunk.alpha[both], chunk.alpha_slope[both], reach[:, None], theta[:, None])
+        z = self.curve(ends, slopes, reach[:, None, None], theta[:, None, None])
         return alpha, np.where(moves[..., None], penalty.primal(z, self.kappa), 0.0)
 
-    def _curve(self, ends: Array, slopes: Array, h: Array, theta: Array) -> Array:
-        """Value at fraction ``theta`` of a step in which the slopes count for a time ``h``."""
+    def curve(self, ends: Array, slopes: Array, h: Array, theta: Array) -> Array:
         return ends[0] + theta * (ends[1] - ends[0])
+
+    def trust(self, chunk: Chunk, columns: IntArray) -> Array:
+        def ends(x: Array) -> Array:  # of all steps, without a copy
+            return np.lib.stride_tricks.as_strided(x, (2, len(x) - 1, *x.shape[1:]), (x.strides[0], *x.strides))
+
+        both = np.arange(len(chunk.t) - 1) + ENDS
+        return self._trust(chunk, both, self.penalty.take(columns), ends(chunk.z), ends(chunk.slope))
 
     def _trust(self, chunk: Chunk, both: IntArray, penalty: AbstractPenalty, z: Array, slope: Array) -> Array:
         """Share of the slopes that counts in the steps between ``both`` rows (2, r), which have ``z`` and ``slope``."""
         return np.ones(both.shape[1])
 
-    def locate(self, events: list[Event], order: IntArray) -> Array:
+    def locate(self, events: list[Event], order: IntArray, trust: Array | None = None) -> Array:
         begin = np.array([e.chunk.t[e.row] for e in events])
         h = np.array([e.chunk.t[e.row + 1] for e in events]) - begin
         ends = np.stack([e.chunk.z[e.row : e.row + 2, e.position] for e in events], axis=1)
         slopes = np.stack([e.chunk.slope[e.row : e.row + 2, e.position] for e in events], axis=1)
-        reach = h * self._trust_of(events, order)
+        reach = h * (self._trust_of(events, order) if trust is None else trust[[e.row for e in events]])
         entering = np.array([e.enters for e in events])
         penalty = self.penalty.take(order[[e.position for e in events]])
 
         def distance(theta: Array) -> Array:
-            inside = np.min(penalty.entry(self._curve(ends, slopes, reach[:, None], theta[:, None])), axis=1)
+            inside = np.min(penalty.entry(self.curve(ends, slopes, reach[:, None], theta[:, None])), axis=1)
             return np.where(entering, inside, -inside)
 
         return begin + h * _first_below_zero(distance, len(events))
@@ -185,7 +206,7 @@ class CubicOfDual(LineOfDual):
     def _weights(self, columns: IntArray) -> Array:
         return self.penalty.weights.take(columns, axis=0)
 
-    def _curve(self, ends: Array, slopes: Array, h: Array, theta: Array) -> Array:
+    def curve(self, ends: Array, slopes: Array, h: Array, theta: Array) -> Array:
         return cubic(ends, slopes, h, theta)
 
     def _trust(self, chunk: Chunk, both: IntArray, penalty: AbstractPenalty, z: Array, slope: Array) -> Array:
@@ -233,6 +254,7 @@ class StepOfPrimal(AbstractReading):
 
     degree = 0
     knows_losses = True
+    holds = True
 
     def at_knots(self, columns: IntArray, z: Array) -> Array:
         return self.penalty.take(columns).primal(z, 1.0)
@@ -244,17 +266,31 @@ class StepOfPrimal(AbstractReading):
         row = self._row(chunk, times)
         return chunk.alpha[row], self.at_knots(columns, chunk.z[row])
 
-    def losses(self, chunk: Chunk, times: Array) -> Array:
+    def losses(self, chunk: Any, times: Array) -> Array:
         return chunk.value[self._row(chunk, times)]
 
-    def _row(self, chunk: Chunk, times: Array) -> IntArray:
+    def _row(self, chunk: Any, times: Array) -> IntArray:
         return np.minimum(np.searchsorted(chunk.t, times), len(chunk.t) - 1)
 
     def onset(self, t: Array) -> Array:
         return np.concatenate([t[:1], t[:-1]])
 
-    def locate(self, events: list[Event], order: IntArray) -> Array:
+    def locate(self, events: list[Event], order: IntArray, trust: Array | None = None) -> Array:
         return np.array([e.chunk.t[e.row] for e in events])
+
+
+def radau(
+    models: Callable[[Array], Models], low: Array, high: Array, power: float
+) -> tuple[Models, Models]:
+    """Integrals of ``s^power`` times models over some parts of steps, and the models at their ends."""
+    inside = low + NODE * (high - low)
+    # The two times of a part one after the other, so that what belongs to its step is computed once.
+    alpha, beta = models(np.stack([inside, high], axis=1).ravel())
+    early, late = (share * (high - low) * t**power for share, t in zip(WEIGHTS, (inside, high), strict=True))
+    # In place: arrays of this size cost more than the arithmetic.
+    sums = alpha[::2], np.multiply(beta[::2], early[:, None, None], out=beta[::2])
+    np.add(sums[1], late[:, None, None] * beta[1::2], out=sums[1])
+    return (early[:, None] * sums[0] + late[:, None] * alpha[1::2], sums[1]), (alpha[1::2], beta[1::2])
 
 
 READINGS: dict[int, type[AbstractReading]] = {cls.degree: cls for cls in (StepOfPrimal, LineOfDual, CubicOfDual)}
