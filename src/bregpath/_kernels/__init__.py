@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from bregpath._kernels import exponential, exponential_record, inverse_scale_space, reference, screening
+from bregpath._kernels import exponential, exponential_record, inverse_scale_space, lines, reference, screening
 from bregpath._kernels.exponential import takes_moments
 from bregpath._kernels.inverse_scale_space import Position
 from bregpath._kernels.inverse_scale_space import begin as begin_events
+from bregpath._kernels.lines import Knots, Lines, Points, joined
 from bregpath._kernels.records import (
     BoundaryError,
     Knot,
@@ -36,7 +37,10 @@ __all__ = [
     "NOISE",
     "BoundaryError",
     "Knot",
+    "Knots",
+    "Lines",
     "Memory",
+    "Points",
     "StepError",
     "Steps",
     "System",
@@ -50,8 +54,10 @@ __all__ = [
     "columns_of",
     "cubic",
     "cubics_of",
+    "draw",
     "has_compiled",
     "implementation",
+    "joined",
     "needs_rows",
     "next_events",
     "takes_moments",
@@ -127,6 +133,15 @@ def cubics_of(penalty: AbstractPenalty) -> Any:
     from bregpath._kernels import compiled_reading
 
     return compiled_reading if compiled_reading.supports(penalty) else None
+
+
+def draw(knots: Knots, begun: Lines, first: int, holds: bool, is_cubic: bool) -> tuple[Points, Points]:
+    """See `lines.draw`."""
+    if _compiled is None:
+        return lines.draw(knots, begun, first, holds, is_cubic)
+    from bregpath._kernels import compiled_reading
+
+    return compiled_reading.draw(knots, begun, first, holds, is_cubic)
 
 
 def bounds() -> Any:

@@ -1,4 +1,4 @@
-"""The compiled twin of `flow.reading.CubicOfDual`, for the l1 penalty without limits."""
+"""The compiled twins of `flow.reading.CubicOfDual`, for the l1 penalty without limits, and of `lines`."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 import bregpath._kernels._core as _core
+from bregpath._kernels.lines import Knots, Lines, Points
 from bregpath._typing import Array
 from bregpath.penalties import AbstractPenalty
 from bregpath.penalties.base import ON_IT
 
-__all__ = ["integrate_cubics", "read_cubics", "supports"]
+__all__ = ["draw", "integrate_cubics", "read_cubics", "supports"]
 
 
 def supports(penalty: AbstractPenalty) -> bool:
@@ -40,6 +41,14 @@ def integrate_cubics(
     arrays = _floats({**knots, "weights": weights, "low": low, "high": high})
     _core.integrate_cubics({**arrays, "alpha_out": alpha, "beta_out": beta}, kappa, visible, ON_IT, power, *rule)
     return alpha, beta
+
+
+def draw(knots: Knots, lines: Lines, first: int, holds: bool, is_cubic: bool) -> tuple[Points, Points]:
+    """See `lines.draw`."""
+    arrays = _floats({name: getattr(knots, name) for name in ("t", "trust", "value", "slope", "room")})
+    state = {"line_t": lines.t, "line_value": lines.value, "line_row": lines.row, "low": lines.low, "high": lines.high}
+    points, cubics = _core.draw({**arrays, **state}, knots.error, holds, is_cubic, first)
+    return Points(*points), Points(*cubics)
 
 
 def _floats(arrays: dict[str, Array]) -> dict[str, Any]:

@@ -7,8 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
+from bregpath._kernels import Knots
 from bregpath._typing import Array, IntArray
-from bregpath.flow.compact import MOST_ROWS, Curves, Grid, Knots, Sketch
+from bregpath.flow.compact import MOST_ROWS, Curves, Grid, Sketch
 from bregpath.flow.reading import AbstractReading, Chunk, Models, radau
 
 __all__ = ["Era", "Opened", "knots_of"]
@@ -78,7 +79,12 @@ class Opened:
     def is_full(self) -> bool:
         """Whether it is time for the next one."""
         rows = sum(len(t) for t in self.t)
-        return rows > MOST_ROWS // 2 or sum(sketch.size for sketch in self.sketches.values()) > MOST_BYTES
+        return rows > MOST_ROWS // 2 or self.size > MOST_BYTES
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return sum(sketch.size for sketch in self.sketches.values())
 
     @cached_property
     def era(self) -> Era:
@@ -97,7 +103,7 @@ class Opened:
             self,
             t=(*self.t, chunk.t[started:]),
             value=(*self.value, chunk.value[started:]),
-            trust=(*self.trust, knots["z"].grid.trust),
+            trust=(*self.trust, knots["z"].trust),
             sketches=sketches,
         )
 
@@ -109,8 +115,8 @@ def knots_of(chunk: Chunk, reading: AbstractReading, columns: IntArray, trust: A
     error, unit = tol * float(np.max(np.abs(beta), initial=0.0)), 1.0 if reading.holds else reading.kappa
     room = np.abs(beta) / unit
     room[:, np.repeat(reading.penalty.free_among(columns), q)] = np.inf
-    grid, everywhere = Grid(chunk.t, trust), np.full(chunk.alpha.shape, np.inf)
+    everywhere = np.full(chunk.alpha.shape, np.inf)
     return {
-        "alpha": Knots(grid, chunk.alpha, chunk.alpha_slope, everywhere, error),
-        "z": Knots(grid, chunk.z.reshape(d, -1), chunk.slope.reshape(d, -1), room, error / unit),
+        "alpha": Knots(chunk.t, trust, chunk.alpha, chunk.alpha_slope, everywhere, error),
+        "z": Knots(chunk.t, trust, chunk.z.reshape(d, -1), chunk.slope.reshape(d, -1), room, error / unit),
     }

@@ -7,9 +7,8 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from bregpath._kernels import Steps
+from bregpath._kernels import Knots, Steps
 from bregpath._typing import Array, BoolArray, IntArray
-from bregpath.flow.compact import Grid, Knots
 from bregpath.flow.era import Era
 from bregpath.flow.reading import AbstractReading, Chunk, Models
 from bregpath.flow.trajectory import Trajectory
@@ -97,10 +96,10 @@ class MeanTrajectory(Trajectory):
         """As of `Trajectory`, with the integrals, of which the mean may err as much as its coefficients do."""
         assert isinstance(chunk, MeanChunk)
         curves, d, exponent = super().knots(chunk, columns, trust), len(chunk.t), self.power + 1
-        grid, error = Grid(chunk.t, trust), curves["alpha"].error * chunk.t[0] ** exponent / exponent
+        error = curves["alpha"].error * chunk.t[0] ** exponent / exponent
         for name in ("alpha_sum", "beta_sum"):
             total = getattr(chunk, name).reshape(d, -1)
-            curves[name] = Knots(grid, total, total, np.where(total != 0, np.inf, 0.0), error)
+            curves[name] = Knots(chunk.t, trust, total, total, np.where(total != 0, np.inf, 0.0), error)
         return curves
 
     def read(self, times: Array) -> tuple[Array, IntArray, Array]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -14,7 +14,7 @@ from bregpath._typing import Array, BoolArray, IntArray
 from bregpath.penalties import AbstractPenalty
 
 __all__ = [
-    "READINGS", "AbstractReading", "Chunk", "CubicOfDual", "Event", "LineOfDual", "Models", "StepOfPrimal", "radau",
+    "READINGS", "AbstractReading", "Chunk", "CubicOfDual", "LineOfDual", "Models", "Passages", "StepOfPrimal", "radau",
 ]  # fmt: skip
 
 VISIBLE = 1e-7  # of the loss: a fall or rise that counts
@@ -51,13 +51,25 @@ class Chunk:
         return self.t[1:-1].searchsorted(times)  # type: ignore[no-any-return]
 
 
-class Event(NamedTuple):
-    """A column becomes active or ceases to be, in the step that begins at a row of a chunk."""
+class Passages(NamedTuple):
+    """Columns that become active or cease to be, each with the step in which it does."""
 
-    chunk: Chunk
-    row: int
-    position: int  # of the column in the trajectory's order
-    enters: bool
+    column: IntArray  # (n,)
+    enters: BoolArray
+    begin: Array
+    h: Array
+    reach: Array  # time for which the slopes count
+    ends: Array  # (2, n, q)
+    slopes: Array
+
+    @classmethod
+    def joined(cls, some: Sequence[Passages]) -> Passages:
+        """Some sets of them as one."""
+        return cls(*(np.concatenate(parts, axis=int(parts[0].ndim > 1)) for parts in zip(*some, strict=True)))
+
+    def take(self, which: IntArray) -> Passages:
+        """Some of them."""
+        return Passages(*(part.take(which, axis=1 if part.ndim > 1 else 0) for part in self))
 
 
 class AbstractReading(ABC):
@@ -96,9 +108,9 @@ class AbstractReading(ABC):
         """Integrals of ``s^power`` times the models over some parts of steps, and the models at their ends."""
         return radau(lambda times: self.between(chunk, columns, times), low, high, power)
 
-    def trust(self, chunk: Chunk, columns: IntArray) -> Array:
-        """Share of the slopes that counts in each step of a chunk."""
-        return np.ones(len(chunk.t) - 1)
+    def trust(self, chunk: Chunk, columns: IntArray, row: IntArray | None = None) -> Array:
+        """Share of the slopes that counts in the steps of a chunk, or in those that begin at some rows."""
+        return np.ones(len(chunk.t) - 1 if row is None else len(row))
 
     def curve(self, ends: Array, slopes: Array, h: Array, theta: Array) -> Array:
         """Value of what knots hold at fraction ``theta`` of a step in which the slopes count for a time ``h``."""
@@ -112,12 +124,21 @@ class AbstractReading(ABC):
         """Loss at times inside a chunk or an era, if it follows from that at the knots."""
         raise NotImplementedError
 
-    @abstractmethod
-    def locate(self, events: list[Event], order: IntArray, trust: Array | None = None) -> Array:
-        """The exact times of some events of different columns, those of a trajectory's ``order``.
+    def passages(
+        self, chunk: Chunk, columns: IntArray, row: IntArray, position: IntArray, enters: BoolArray,
+        trust: Array | None = None,
+    ) -> Passages:  # fmt: skip
+        """Changes of the columns at some positions, in the steps that begin at some rows; ``trust`` of all steps."""
+        some, step = np.unique(row, return_inverse=True)
+        share = self.trust(chunk, columns, some)[step] if trust is None else trust[row]
+        both = row + ENDS
+        h = chunk.t[row + 1] - chunk.t[row]
+        ends, slopes = chunk.z[both, position], chunk.slope[both, position]
+        return Passages(columns[position], enters, chunk.t[row], h, h * share, ends, slopes)
 
-        ``trust`` of all steps, if the events are of one chunk and it is known.
-        """
+    @abstractmethod
+    def locate(self, passages: Passages) -> Array:
+        """The exact times of some changes of different columns."""
 
 
 class LineOfDual(AbstractReading):
@@ -149,34 +170,19 @@ class LineOfDual(AbstractReading):
     def curve(self, ends: Array, slopes: Array, h: Array, theta: Array) -> Array:
         return ends[0] + theta * (ends[1] - ends[0])
 
-    def trust(self, chunk: Chunk, columns: IntArray) -> Array:
-        def ends(x: Array) -> Array:  # of all steps, without a copy
-            return np.lib.stride_tricks.as_strided(x, (2, len(x) - 1, *x.shape[1:]), (x.strides[0], *x.strides))
-
-        both = np.arange(len(chunk.t) - 1) + ENDS
-        return self._trust(chunk, both, self.penalty.take(columns), ends(chunk.z), ends(chunk.slope))
-
     def _trust(self, chunk: Chunk, both: IntArray, penalty: AbstractPenalty, z: Array, slope: Array) -> Array:
         """Share of the slopes that counts in the steps between ``both`` rows (2, r), which have ``z`` and ``slope``."""
         return np.ones(both.shape[1])
 
-    def locate(self, events: list[Event], order: IntArray, trust: Array | None = None) -> Array:
-        begin = np.array([e.chunk.t[e.row] for e in events])
-        h = np.array([e.chunk.t[e.row + 1] for e in events]) - begin
-        ends = np.stack([e.chunk.z[e.row : e.row + 2, e.position] for e in events], axis=1)
-        slopes = np.stack([e.chunk.slope[e.row : e.row + 2, e.position] for e in events], axis=1)
-        reach = h * (self._trust_of(events, order) if trust is None else trust[[e.row for e in events]])
-        entering = np.array([e.enters for e in events])
-        penalty = self.penalty.take(order[[e.position for e in events]])
+    def locate(self, passages: Passages) -> Array:
+        column, entering, begin, h, reach, ends, slopes = passages
+        penalty = self.penalty.take(column)
 
         def distance(theta: Array) -> Array:
             inside = np.min(penalty.entry(self.curve(ends, slopes, reach[:, None], theta[:, None])), axis=1)
             return np.where(entering, inside, -inside)
 
-        return begin + h * _first_below_zero(distance, len(events))
-
-    def _trust_of(self, events: list[Event], order: IntArray) -> Array:
-        return np.ones(len(events))
+        return begin + h * _first_below_zero(distance, len(column))
 
 
 class CubicOfDual(LineOfDual):
@@ -209,6 +215,15 @@ class CubicOfDual(LineOfDual):
     def curve(self, ends: Array, slopes: Array, h: Array, theta: Array) -> Array:
         return cubic(ends, slopes, h, theta)
 
+    def trust(self, chunk: Chunk, columns: IntArray, row: IntArray | None = None) -> Array:
+        def ends(x: Array) -> Array:  # of all steps without a copy
+            if row is not None:
+                return x.take(row + ENDS, axis=0)
+            return np.lib.stride_tricks.as_strided(x, (2, len(x) - 1, *x.shape[1:]), (x.strides[0], *x.strides))
+
+        both = (np.arange(len(chunk.t) - 1) if row is None else row) + ENDS
+        return self._trust(chunk, both, self.penalty.take(columns), ends(chunk.z), ends(chunk.slope))
+
     def _trust(self, chunk: Chunk, both: IntArray, penalty: AbstractPenalty, z: Array, slope: Array) -> Array:
         """Share of the slopes with which the loss falls all the way.
 
@@ -231,18 +246,6 @@ class CubicOfDual(LineOfDual):
             steep = expected > least[some]
             trust[some[steep]] = np.minimum(3 * fall[steep] / expected[steep], 1.0)
         return trust
-
-    def _trust_of(self, events: list[Event], order: IntArray) -> Array:
-        out, by_chunk = np.ones(len(events)), dict[int, list[int]]()
-        for i, e in enumerate(events):
-            by_chunk.setdefault(id(e.chunk), []).append(i)
-        for here in by_chunk.values():
-            chunk = events[here[0]].chunk
-            row, step = np.unique([events[i].row for i in here], return_inverse=True)
-            both, penalty = row + ENDS, self.penalty.take(order[: chunk.z.shape[1]])
-            ends, slopes = chunk.z.take(both, axis=0), chunk.slope.take(both, axis=0)
-            out[here] = self._trust(chunk, both, penalty, ends, slopes)[step]
-        return out
 
 
 class StepOfPrimal(AbstractReading):
@@ -275,8 +278,8 @@ class StepOfPrimal(AbstractReading):
     def onset(self, t: Array) -> Array:
         return np.concatenate([t[:1], t[:-1]])
 
-    def locate(self, events: list[Event], order: IntArray, trust: Array | None = None) -> Array:
-        return np.array([e.chunk.t[e.row] for e in events])
+    def locate(self, passages: Passages) -> Array:
+        return passages.begin
 
 
 def radau(

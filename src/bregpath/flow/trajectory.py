@@ -7,11 +7,10 @@ from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
-from bregpath._kernels import Steps
+from bregpath._kernels import Knots, Steps
 from bregpath._typing import Array, BoolArray, IntArray
-from bregpath.flow.compact import Knots
 from bregpath.flow.era import Era, Opened, knots_of
-from bregpath.flow.reading import AbstractReading, Chunk, Event
+from bregpath.flow.reading import AbstractReading, Chunk, Passages
 from bregpath.penalties import AbstractPenalty
 
 __all__ = ["Chunk", "Trajectory"]
@@ -42,7 +41,8 @@ class Trajectory:
     # Before the chunks: stretches of which only what moves is kept, the last of which may go on, and their events.
     eras: tuple[Era, ...] = ()
     opened: Opened | None = None
-    located: Array = field(default_factory=lambda: np.zeros((0, 3)))  # column, exact time, entered or left
+    passed: tuple[Passages, ...] = ()
+    located: Array = field(default_factory=lambda: np.zeros((0, 3)))  # or column, time, entered or left
     tol: float = 0.0  # of the coefficients
     n_steps: int = 0
 
@@ -67,8 +67,8 @@ class Trajectory:
     @property
     def size(self) -> int:
         """Bytes of the record."""
-        past = [*self.eras, *(() if self.opened is None else self.opened.sketches.values())]
-        return self._chunk_bytes + sum(part.size for part in past)
+        opened = 0 if self.opened is None else self.opened.size
+        return self._chunk_bytes + opened + sum(era.size for era in self.eras)
 
     @property
     def _chunk_bytes(self) -> int:
@@ -91,8 +91,9 @@ class Trajectory:
 
     def _with_past(self, chunk: Chunk) -> Trajectory:
         """The record whose first chunk is a part of eras; what it counts as chunks are those behind it."""
-        columns, trust = self.order[: chunk.z.shape[1]], self.reading.trust(chunk, self.order[: chunk.z.shape[1]])
-        here = [event for event in self.events if event[1] == 0]
+        columns = self.order[: chunk.z.shape[1]]
+        trust = self.reading.trust(chunk, columns)
+        passed = self._passages([event for event in self.events if event[1] == 0], trust)
         later = [(column, number - 1, row, up) for column, number, row, up in self.events if number]
         eras, opened = self.eras, self.opened or Opened(chunk.z.shape[2])
         step = max(ERA_NUMBERS // max(chunk.z[0].size, 1), 1)
@@ -102,8 +103,9 @@ class Trajectory:
             opened = opened.followed_by(part, self.knots(part, columns, trust[steps]), self.reading)
             if opened.is_full:
                 eras, opened = (*eras, opened.era), Opened(opened.n_outputs)
-        located = np.concatenate([self.located, self._located(here, trust)])
-        return replace(self, chunks=self.chunks[1:], events=later, eras=eras, opened=opened, located=located)
+        return replace(
+            self, chunks=self.chunks[1:], events=later, eras=eras, opened=opened, passed=(*self.passed, *passed)
+        )
 
     def knots(self, chunk: Chunk, columns: IntArray, trust: Array) -> dict[str, Knots]:
         """What the curves of an era pass."""
@@ -210,23 +212,40 @@ class Trajectory:
 
     def event_times(self) -> tuple[IntArray, Array, BoolArray]:
         """Column, exact time and direction (True: entered) of every change of the support, in order of time."""
-        columns, times, entered = np.concatenate([self.located, self._located(self.events)]).T
+        columns, times, entered = self.all_located().T
         by_time = np.argsort(times, kind="stable")
         return columns[by_time].astype(int), times[by_time], entered[by_time] != 0
 
-    def _located(self, events: list[tuple[int, int, int, bool]], trust: Array | None = None) -> Array:
-        """Column, exact time and direction of some events, which are of the first chunk if its ``trust`` is given.
+    def all_located(self) -> Array:
+        """Column, exact time and direction of all events, in the order in which they were recorded.
 
         All first events of the columns are located at once, then all second ones, and so on: a group moves as one,
         so its threshold is evaluated on whole groups.
         """
-        out = np.array([(column, np.nan, up) for column, _, _, up in events]).reshape(-1, 3)
-        place, pending = np.empty(len(self.penalty.weights), dtype=int), dict[int, list[int]]()
+        some = [*self.passed, *self._passages(self.events)]
+        if not some:
+            return self.located
+        passages = Passages.joined(some)
+        times = np.empty(len(passages.column))
+        by_column = np.argsort(passages.column, kind="stable")
+        first = np.searchsorted(passages.column[by_column], passages.column[by_column])
+        turn = np.empty(len(times), dtype=int)
+        turn[by_column] = np.arange(len(times)) - first
+        for k in range(int(turn.max()) + 1):
+            batch = (turn == k).nonzero()[0]
+            times[batch] = self.reading.locate(passages.take(batch))
+        return np.concatenate([self.located, np.stack([passages.column, times, passages.enters], axis=1)])
+
+    def _passages(self, events: list[tuple[int, int, int, bool]], trust: Array | None = None) -> list[Passages]:
+        """Some events with their steps; ``trust`` of the chunk where they are all of one."""
+        place, by_chunk = np.empty(len(self.penalty.weights), dtype=int), dict[int, list[tuple[int, int, bool]]]()
         place[self.order] = np.arange(len(self.order))
-        for i, event in enumerate(events):
-            pending.setdefault(event[0], []).append(i)
-        for turn in range(max(map(len, pending.values()), default=0)):
-            batch = [queue[turn] for queue in pending.values() if len(queue) > turn]
-            some = [Event(self.chunks[c], r, int(place[j]), up) for j, c, r, up in (events[i] for i in batch)]
-            out[batch, 1] = self.reading.locate(some, self.order, trust)
+        for column, number, row, enters in events:
+            by_chunk.setdefault(number, []).append((column, row, enters))
+        out = []
+        for number, some in by_chunk.items():
+            column, row, enters = (np.array(part) for part in zip(*some, strict=True))
+            chunk = self.chunks[number]
+            known = self.order[: chunk.z.shape[1]]
+            out.append(self.reading.passages(chunk, known, row, place[column], enters, trust))
         return out
