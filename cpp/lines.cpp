@@ -46,6 +46,9 @@ struct Line {
     }
 };
 
+// How far a cubic is at most from the line between its ends.
+double bend_of(double start, double end) { return 0.25 * std::max(std::abs(start), std::abs(end)); }
+
 template <class T>
 nb::object as_array(const std::vector<T>& from, size_t width) {
     T* copy = new T[std::max<size_t>(from.size(), 1)];
@@ -78,8 +81,8 @@ nb::object draw(nb::dict arrays, double error, bool holds, bool is_cubic, Size f
                 const Size i = k * c + j, next = i + c, row = first + k;
                 const bool moves = room[i] > 0, will_move = room[next] > 0;
                 if (!moves && !will_move) continue;
-                const double bend =
-                    is_cubic ? std::abs(slope[next] - slope[i]) * ((t[k + 1] - t[k]) * trust[k] / 8) : 0.0;
+                const double h = (t[k + 1] - t[k]) * trust[k], rise = value[next] - value[i];
+                const double bend = is_cubic ? bend_of(h * slope[i] - rise, h * slope[next] - rise) : 0.0;
                 if (moves != will_move || bend > 0.5 * error) {
                     if (line.row != row)
                         points.put(j, moves ? row : ~row, {moves ? line.at(t[k]) : value[i]});

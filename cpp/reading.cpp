@@ -47,6 +47,12 @@ class Knots {
         }
     }
 
+    // Share of the slopes that counts in a step.
+    double trust_of(Size row) {
+        row_ = row;
+        return trust_ = trust();
+    }
+
    private:
     // Share of the slopes with which the loss falls all the way in the present step.
     double trust() const {
@@ -85,6 +91,16 @@ void read_cubics(nb::dict arrays, double kappa, double visible, double on_it) {
     for (Size k = 0; k < count; ++k) knots.read(times[k], alpha + k * knots.n_alpha, beta + k * knots.m * knots.q);
 }
 
+// Share of the slopes that counts in each step.
+void trust_cubics(nb::dict arrays, double kappa, double visible, double on_it) {
+    const Named from("the knots", arrays);
+    Knots knots(from, kappa, visible, on_it);
+    const Size steps = from.length("t") - 1;
+    double* trust = from.array<double>("trust_out", {steps});
+    nb::gil_scoped_release nogil;
+    for (Size k = 0; k < steps; ++k) trust[k] = knots.trust_of(k);
+}
+
 // Integrals of s^power times the model over parts of steps, by a rule with one node inside and one at the end, and the
 // models at their ends.
 void integrate_cubics(nb::dict arrays, double kappa, double visible, double on_it, double power, double node,
@@ -115,5 +131,6 @@ void integrate_cubics(nb::dict arrays, double kappa, double visible, double on_i
 void bind_reading(nb::module_& m) {
     m.def("integrate_cubics", &integrate_cubics, nb::arg("arrays"), nb::arg("kappa"), nb::arg("visible"),
           nb::arg("on_it"), nb::arg("power"), nb::arg("node"), nb::arg("early"), nb::arg("late"));
+    m.def("trust_cubics", &trust_cubics, nb::arg("arrays"), nb::arg("kappa"), nb::arg("visible"), nb::arg("on_it"));
     m.def("read_cubics", &read_cubics, nb::arg("arrays"), nb::arg("kappa"), nb::arg("visible"), nb::arg("on_it"));
 }

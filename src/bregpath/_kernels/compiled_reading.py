@@ -12,7 +12,7 @@ from bregpath._typing import Array
 from bregpath.penalties import AbstractPenalty
 from bregpath.penalties.base import ON_IT
 
-__all__ = ["draw", "integrate_cubics", "read_cubics", "supports"]
+__all__ = ["draw", "integrate_cubics", "read_cubics", "supports", "trust_cubics"]
 
 
 def supports(penalty: AbstractPenalty) -> bool:
@@ -29,6 +29,13 @@ def read_cubics(
     arrays = {**_floats({**knots, "weights": weights, "times": times}), "alpha_out": alpha, "beta_out": beta}
     _core.read_cubics(arrays, kappa, visible, ON_IT)
     return alpha, beta
+
+
+def trust_cubics(knots: dict[str, Array], weights: Array, kappa: float, visible: float) -> Array:
+    """Share of the slopes that counts in each step."""
+    trust = np.empty(len(knots["t"]) - 1)
+    _core.trust_cubics({**_floats({**knots, "weights": weights}), "trust_out": trust}, kappa, visible, ON_IT)
+    return trust
 
 
 def integrate_cubics(

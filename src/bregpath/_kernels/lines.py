@@ -81,8 +81,9 @@ class _Pen:
         # A line passes between knots at the distance it has from them, and by the bend of the step.
         bend = np.zeros_like(slope[1:])
         if is_cubic:
-            np.abs(np.subtract(slope[1:], slope[:-1], out=bend), out=bend)
-            bend *= (np.diff(t) * trust / 8)[:, None]
+            h, rise = (np.diff(t) * trust)[:, None], np.diff(value, axis=0)
+            # A cubic is at most so far from the line between its ends.
+            bend = 0.25 * np.maximum(np.abs(h * slope[:-1] - rise), np.abs(h * slope[1:] - rise))
         self.bent = (bend > 0.5 * error) & self.moves[1:] | (self.moves[1:] != self.moves[:-1])
         self.slack = np.minimum(np.maximum(error - bend, 0.5 * error), 0.5 * room[1:])
 

@@ -66,7 +66,8 @@ class Curves:
             ends, both = self.value[[a, a + 1]], grid.t[row[[a, a + 1]]]
             length = both[1] - both[0]
             theta = (times[first + which] - both[0]) / length
-            found = ends[1] if holds else ends[0] + theta * (ends[1] - ends[0])
+            # What holds up to the first knot of all is its own value.
+            found = np.where(theta > 0, ends[1], ends[0]) if holds else ends[0] + theta * (ends[1] - ends[0])
             place = self.bends.searchsorted(number)
             bent = (np.append(self.bends, -1)[place] == number).nonzero()[0]
             start, *slopes = self.cubics[place[bent]].T

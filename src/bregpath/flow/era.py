@@ -61,8 +61,14 @@ class Era:
         return alpha, beta.reshape(len(times), -1, self.n_outputs)
 
     def _read(self, name: str, reading: AbstractReading, times: Array) -> tuple[Array, Array]:
-        holds = reading.holds and not name.endswith("_sum")
-        return self.curves[name].read(Grid(self.t, self.trust), times, reading.curve, holds)
+        curves, grid = self.curves[name], Grid(self.t, self.trust)
+        if name.endswith("_sum"):  # read at knots only
+            return curves.read(grid, times, _line, holds=False)
+        return curves.read(grid, times, reading.curve, reading.holds)
+
+
+def _line(ends: Array, slopes: Array, h: Array, theta: Array) -> Array:
+    return ends[0] + theta * (ends[1] - ends[0])  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,8 +95,8 @@ class Opened:
     @cached_property
     def era(self) -> Era:
         """As far as it goes."""
-        parts = (np.concatenate(getattr(self, name)) for name in ("t", "value", "trust"))
-        return Era(*parts, self.n_outputs, {name: sketch.curves() for name, sketch in self.sketches.items()})
+        t, value, trust = (np.concatenate(parts) for parts in (self.t, self.value, self.trust))
+        return Era(t, value, trust, self.n_outputs, {name: sketch.curves() for name, sketch in self.sketches.items()})
 
     def followed_by(self, chunk: Chunk, knots: dict[str, Knots], reading: AbstractReading) -> Opened:
         """The era with another chunk, whose knots are those of its curves."""

@@ -52,11 +52,11 @@ class MeanTrajectory(Trajectory):
     has_plain: bool = False  # whether models without an average are read too, behind the others
 
     @classmethod
-    def of(cls, record: Trajectory, power: float) -> MeanTrajectory:
-        """The mean of what has been recorded."""
+    def of(cls, record: Trajectory, power: float, begun: Models | None = None) -> MeanTrajectory:
+        """The mean of what has been recorded; of eras the integrals are known, ``begun`` up to their end."""
         out = cls(**{f.name: getattr(record, f.name) for f in fields(record)} | {"chunks": []}, power=power)
         for chunk in record.chunks:
-            out = replace(out, chunks=[*out.chunks, out.finished(chunk, out.order)])
+            out = replace(out, chunks=[*out.chunks, out.finished(chunk, out.order, begun)])
         return out
 
     @property
@@ -75,14 +75,16 @@ class MeanTrajectory(Trajectory):
         assert isinstance(chunk, MeanChunk)
         return longer, lambda: np.count_nonzero(np.any(chunk.beta_sum != 0, axis=2), axis=1)
 
-    def finished(self, chunk: Chunk, order: IntArray) -> MeanChunk:
-        """The next chunk with its integrals."""
+    def finished(self, chunk: Chunk, order: IntArray, begun: Models | None = None) -> MeanChunk:
+        """The next chunk with its integrals, ``begun`` where there is none before it."""
         alpha_sum, beta_sum = np.empty_like(chunk.alpha), np.empty_like(chunk.z)
         columns = order[: chunk.z.shape[1]]
         if self.chunks:
             last = self.chunks[-1]
             assert isinstance(last, MeanChunk)
-            alpha_sum[0], beta_sum[0], beta_sum[0, : last.z.shape[1]] = last.alpha_sum[-1], 0.0, last.beta_sum[-1]
+            begun = last.alpha_sum[-1], last.beta_sum[-1]
+        if begun is not None:
+            alpha_sum[0], beta_sum[0], beta_sum[0, : len(begun[1])] = begun[0], 0.0, begun[1]
         else:
             share = chunk.t[0] ** (self.power + 1) / (self.power + 1)
             alpha_sum[0], beta_sum[0] = share * self.alpha_null, share * self.beta_null[columns]

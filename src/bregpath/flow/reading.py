@@ -65,11 +65,13 @@ class Passages(NamedTuple):
     @classmethod
     def joined(cls, some: Sequence[Passages]) -> Passages:
         """Some sets of them as one."""
-        return cls(*(np.concatenate(parts, axis=int(parts[0].ndim > 1)) for parts in zip(*some, strict=True)))
+        parts = [np.concatenate(one, axis=int(one[0].ndim > 1)) for one in zip(*some, strict=True)]
+        return cls(*parts)
 
     def take(self, which: IntArray) -> Passages:
         """Some of them."""
-        return Passages(*(part.take(which, axis=1 if part.ndim > 1 else 0) for part in self))
+        parts: list[Any] = [part.take(which, axis=int(part.ndim > 1)) for part in self]
+        return Passages(*parts)
 
 
 class AbstractReading(ABC):
@@ -216,13 +218,13 @@ class CubicOfDual(LineOfDual):
         return cubic(ends, slopes, h, theta)
 
     def trust(self, chunk: Chunk, columns: IntArray, row: IntArray | None = None) -> Array:
-        def ends(x: Array) -> Array:  # of all steps without a copy
-            if row is not None:
-                return x.take(row + ENDS, axis=0)
-            return np.lib.stride_tricks.as_strided(x, (2, len(x) - 1, *x.shape[1:]), (x.strides[0], *x.strides))
-
+        core = cubics_of(self.penalty)
+        if row is None and core is not None:
+            return core.trust_cubics(vars(chunk), self._weights(columns), self.kappa, VISIBLE)  # type: ignore[no-any-return]
         both = (np.arange(len(chunk.t) - 1) if row is None else row) + ENDS
-        return self._trust(chunk, both, self.penalty.take(columns), ends(chunk.z), ends(chunk.slope))
+        return self._trust(
+            chunk, both, self.penalty.take(columns), chunk.z.take(both, axis=0), chunk.slope.take(both, axis=0)
+        )
 
     def _trust(self, chunk: Chunk, both: IntArray, penalty: AbstractPenalty, z: Array, slope: Array) -> Array:
         """Share of the slopes with which the loss falls all the way.

@@ -20,7 +20,7 @@ MOST_BYTES = 2**25
 # Of `tol`: what the coefficients of eras may err.
 ERA_SHARE = 0.1
 # Numbers of each kind that are made points of at once.
-ERA_NUMBERS = 2**18
+ERA_NUMBERS = 2**16
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +88,14 @@ class Trajectory:
         for chunk in self.chunks[:-1]:
             out = out._with_past(chunk)
         return replace(out, chunks=self.chunks[-1:])
+
+    def closed(self) -> Trajectory:
+        """The same record, of which no era goes on."""
+        if self.opened is None:
+            return self
+        eras = [part for part in self.parts if isinstance(part, Era)]
+        located = self._located(list(self.passed))
+        return replace(self, eras=tuple(eras), opened=None, passed=(), located=located)
 
     def _with_past(self, chunk: Chunk) -> Trajectory:
         """The record whose first chunk is a part of eras; what it counts as chunks are those behind it."""
@@ -212,17 +220,16 @@ class Trajectory:
 
     def event_times(self) -> tuple[IntArray, Array, BoolArray]:
         """Column, exact time and direction (True: entered) of every change of the support, in order of time."""
-        columns, times, entered = self.all_located().T
+        columns, times, entered = self._located([*self.passed, *self._passages(self.events)]).T
         by_time = np.argsort(times, kind="stable")
         return columns[by_time].astype(int), times[by_time], entered[by_time] != 0
 
-    def all_located(self) -> Array:
-        """Column, exact time and direction of all events, in the order in which they were recorded.
+    def _located(self, some: list[Passages]) -> Array:
+        """Column, exact time and direction of what is located already and of some other events.
 
         All first events of the columns are located at once, then all second ones, and so on: a group moves as one,
         so its threshold is evaluated on whole groups.
         """
-        some = [*self.passed, *self._passages(self.events)]
         if not some:
             return self.located
         passages = Passages.joined(some)
@@ -244,8 +251,8 @@ class Trajectory:
             by_chunk.setdefault(number, []).append((column, row, enters))
         out = []
         for number, some in by_chunk.items():
-            column, row, enters = (np.array(part) for part in zip(*some, strict=True))
+            of, rows, up = (np.array(part) for part in zip(*some, strict=True))
             chunk = self.chunks[number]
             known = self.order[: chunk.z.shape[1]]
-            out.append(self.reading.passages(chunk, known, row, place[column], enters, trust))
+            out.append(self.reading.passages(chunk, known, rows, place[of], up, trust))
         return out
