@@ -105,8 +105,9 @@ class _Pen:
         which = bent.nonzero()[0]
         if len(which):
             before = which[lines.row[which] != self.first + k]
-            moves = self.moves[k, before]
-            self._put(before, k, np.where(moves, lines.at(before, t[k], self.holds), knots.value[k, before]), ~moves)
+            moves, end = self.moves[k, before], knots.value[k, before]
+            end[moves] = lines.at(before[moves], t[k], self.holds)
+            self._put(before, k, end, ~moves)
             self._put(which, k + 1, knots.value[k + 1, which], ~self.moves[k + 1, which])
             if not self.holds:
                 kept = knots.value[k, which], knots.slope[k, which], knots.slope[k + 1, which]
