@@ -4,6 +4,9 @@
 #include <cstdint>
 #include <limits>
 #include <vector>
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 
 #include "arguments.hpp"
 
@@ -105,6 +108,15 @@ nb::object draw(nb::dict arrays, double error, bool holds, bool is_cubic, Size f
 
 }  // namespace
 
+// Give memory that is free back to the system, also from between what is in use.
+void give_back() {
+#if defined(__GLIBC__)
+    nb::gil_scoped_release nogil;
+    malloc_trim(0);
+#endif
+}
+
 void bind_lines(nb::module_& m) {
+    m.def("give_back", &give_back);
     m.def("draw", &draw, nb::arg("arrays"), nb::arg("error"), nb::arg("holds"), nb::arg("is_cubic"), nb::arg("first"));
 }

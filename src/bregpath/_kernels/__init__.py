@@ -55,6 +55,7 @@ __all__ = [
     "cubic",
     "cubics_of",
     "draw",
+    "give_back",
     "has_compiled",
     "implementation",
     "joined",
@@ -142,6 +143,14 @@ def draw(knots: Knots, begun: Lines, first: int, holds: bool, is_cubic: bool) ->
     from bregpath._kernels import compiled_reading
 
     return compiled_reading.draw(knots, begun, first, holds, is_cubic)
+
+
+def give_back() -> None:
+    """Give memory that is free back to the system; nothing without the compiled core."""
+    if _compiled is not None:
+        from bregpath._kernels import _core
+
+        _core.give_back()
 
 
 def bounds() -> Any:

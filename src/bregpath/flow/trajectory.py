@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
+from bregpath import _kernels
 from bregpath._kernels import Knots, Steps
 from bregpath._typing import Array, BoolArray, IntArray
 from bregpath.flow.era import Era, Opened, knots_of
@@ -19,6 +20,8 @@ __all__ = ["Chunk", "Trajectory"]
 MOST_BYTES = 2**25
 # Of `tol`: what the coefficients of eras may err.
 ERA_SHARE = 0.1
+# Steps after which a long record gives back to the system what is free.
+GIVE_BACK_STEPS = 64
 # Numbers of each kind that are made points of at once.
 ERA_NUMBERS = 2**16
 
@@ -87,6 +90,10 @@ class Trajectory:
         out = self
         for chunk in self.chunks[:-1]:
             out = out._with_past(chunk)
+        # Blocks of steps come and go, each a little larger than the one before, between what is kept: without this
+        # holes took as much as the record.
+        if self.n_steps // GIVE_BACK_STEPS != (self.n_steps - len(self.chunks[-1].t)) // GIVE_BACK_STEPS:
+            _kernels.give_back()
         return replace(out, chunks=self.chunks[-1:])
 
     def closed(self) -> Trajectory:
