@@ -133,13 +133,14 @@ class Trajectory:
         changed = (active[1:] != active[:-1]).ravel().nonzero()[0]
         row, position = np.divmod(changed, active.shape[1])
         column, enters = columns[position], active[1:].ravel()[changed]
-        first = np.zeros(0, dtype=int)
         entered, left = ([*zip(column[up].tolist(), row[up].tolist(), strict=True)] for up in (enters, ~enters))
         if not self.chunks:
             # Free columns, and the first entry itself if rounding puts it beyond its threshold.
             first = columns[active[0]]
             entered[:0] = [(j, 0) for j in first[~self.penalty.free_among(first)].tolist()]
-        order = self._order_with(np.append(first, column[enters]))
+            order = self._order_with(np.concatenate([first, column[enters]]))
+        else:
+            order = self._order_with(column[enters])
         number = len(self.chunks)
         events = [(j, number, k, up) for up, some in ((True, entered), (False, left)) for j, k in some]
         place = np.empty(len(self.penalty.weights), dtype=int)
@@ -166,9 +167,8 @@ class Trajectory:
         """The columns so far, and behind them those of some that are new, in their order."""
         known = np.zeros(len(self.penalty.weights), dtype=bool)
         known[self.order] = True
-        new = columns[~known[columns]]
-        _, places = np.unique(new, return_index=True)
-        return np.append(self.order, new[np.sort(places)]) if len(new) else self.order
+        new = list(dict.fromkeys(columns[~known[columns]].tolist()))
+        return np.concatenate([self.order, np.array(new, dtype=int)]) if new else self.order
 
     def finished(self, chunk: Chunk, order: IntArray) -> Chunk:
         """The next chunk as it is kept; ``order`` has its columns."""
