@@ -21,7 +21,7 @@ MOST_BYTES = 2**25
 # Of `tol`: what the coefficients of eras may err.
 ERA_SHARE = 0.1
 # Steps after which a long record gives back to the system what is free.
-GIVE_BACK_STEPS = 64
+GIVE_BACK_STEPS = 256
 # Numbers of each kind that are made points of at once.
 ERA_NUMBERS = 2**16
 
