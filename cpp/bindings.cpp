@@ -14,6 +14,7 @@ void bind_gibbs(nb::module_& m);                                      // gibbs.c
 void bind_stepper(nb::module_& m, const bregpath::Kernels* kernels);  // stepper_binding.cpp
 void bind_inverse_scale_space(nb::module_& m, const bregpath::Kernels* kernels);  // inverse_scale_space.cpp
 void bind_exponential(nb::module_& m, const bregpath::Kernels* kernels);          // exponential.cpp
+void bind_lines(nb::module_& m);                                                  // lines.cpp
 void bind_reading(nb::module_& m, const bregpath::Kernels* kernels);              // reading.cpp
 void bind_screening(nb::module_& m, const bregpath::Kernels* kernels);            // screening.cpp
 void bind_scores(nb::module_& m, const bregpath::Kernels* kernels);               // scores.cpp
@@ -68,6 +69,7 @@ NB_MODULE(_core, m) {
     bind_stepper(m, kernels);
     bind_inverse_scale_space(m, kernels);
     bind_exponential(m, kernels);
+    bind_lines(m);
     bind_reading(m, kernels);
     bind_screening(m, kernels);
     bind_scores(m, kernels);

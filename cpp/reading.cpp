@@ -52,6 +52,12 @@ class Knots {
         }
     }
 
+    // Share of the slopes that counts in a step.
+    double trust_of(Size row) {
+        row_ = row;
+        return trust_ = trust();
+    }
+
    private:
     // Share of the slopes with which the loss falls all the way in the present step.
     double trust() const {
@@ -134,6 +140,16 @@ void take_columns(const nb::ndarray<const double, nb::ndim<3>, nb::device::cpu> 
             for (Size i = 0; i < q; ++i) *to++ = x.data()[r * row + chosen[c] * column + i * output];
 }
 
+// Share of the slopes that counts in each step.
+void trust_cubics(nb::dict arrays, double kappa, double visible, double on_it) {
+    const Named from("the knots", arrays);
+    Knots knots(from, kappa, visible, on_it);
+    const Size steps = from.length("t") - 1;
+    double* trust = from.array<double>("trust_out", {steps});
+    nb::gil_scoped_release nogil;
+    for (Size k = 0; k < steps; ++k) trust[k] = knots.trust_of(k);
+}
+
 // Integrals of s^power times the model over parts of steps, by a rule with one node inside and one at the end, and the
 // models at their ends.
 void integrate_cubics(nb::dict arrays, double kappa, double visible, double on_it, double power, double node,
@@ -167,5 +183,6 @@ void bind_reading(nb::module_& m, const Kernels* chosen) {
     m.def("take_columns", &take_columns, nb::arg("x"), nb::arg("columns"), nb::arg("out"));
     m.def("integrate_cubics", &integrate_cubics, nb::arg("arrays"), nb::arg("kappa"), nb::arg("visible"),
           nb::arg("on_it"), nb::arg("power"), nb::arg("node"), nb::arg("early"), nb::arg("late"));
+    m.def("trust_cubics", &trust_cubics, nb::arg("arrays"), nb::arg("kappa"), nb::arg("visible"), nb::arg("on_it"));
     m.def("read_cubics", &read_cubics, nb::arg("arrays"), nb::arg("kappa"), nb::arg("visible"), nb::arg("on_it"));
 }

@@ -113,7 +113,8 @@ class Path:
     def at(self, t: float) -> Point:
         """The model at any one time up to the end of the path, exactly: no interpolation of coefficients, exact zeros.
 
-        Many models are read at once by `read`. A record beyond 512 MB is thinned, with a warning, to the path's times.
+        Many models are read at once by `read`. Of a record beyond 128 MB coefficients are kept to a tenth of `tol`, and
+        times at which they enter and leave exactly.
         """
         t = _validation.check_time(t)
         intercepts, columns, values = self.read(np.array([t]))
@@ -262,7 +263,7 @@ class Path:
         table: dict[str, Array] = {"t": self.t, "df": self.df, "deviance_ratio": self.deviance_ratio}
         labels = [""] if self.n_outputs == 1 else [f"[{c}]" for c in self.output_names]
         intercept = self.intercept.reshape(len(self.t), -1)
-        ever = np.sort(np.array(self.trajectory.order, dtype=int))
+        ever = np.sort(self.trajectory.order)
         coef = self.coef.reshape(len(self.t), self.n_features, -1)
         one_an_output = intercept.shape[1] == len(labels)
         for k, alpha in enumerate(intercept.T):

@@ -21,6 +21,7 @@ from bregpath.flow.trajectory import Chunk, Trajectory
 from bregpath.losses import GRAPH_LOSSES, LOSSES, AbstractLoss, loss_from_dict
 from bregpath.path import Path
 from bregpath.path_file_checks import check_arrays, check_encoder, check_layout, check_path, check_sizes, check_stats
+from bregpath.path_file_eras import era_arrays, pack_eras, unpack_eras
 from bregpath.penalties import PENALTIES, AbstractPenalty
 from bregpath.units import Units
 
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["FORMAT_VERSION", "SavedUserLoss", "load_path", "write_path"]
 
 FORMAT = "bregpath path"
-FORMAT_VERSION = 3  # 1 had neither a digest nor a shift of the intercepts, 2 no means over time
-READABLE = (1, 2, 3)
+FORMAT_VERSION = 4  # 1 had neither a digest nor a shift of the intercepts, 2 no means over time, 3 no eras
+READABLE = (1, 2, 3, 4)
 MAX_LABEL_BYTES = 2**20
 
 
@@ -74,7 +75,7 @@ class SavedUserLoss(AbstractLoss):
 
 def write_path(path: Path, file: str | PathLike[str], layout: AbstractLayout | None = None) -> None:
     """Write a path to one file, exactly of the name given; ``layout`` tells what the coefficients of a graph are."""
-    trajectory, chunks = path.trajectory, path.trajectory.chunks
+    trajectory, chunks = path.trajectory.closed(), path.trajectory.chunks
     penalty, penalty_arrays = _pack_penalty(trajectory.penalty)
     header: dict[str, Any] = {
         "format": FORMAT,
@@ -88,9 +89,8 @@ def write_path(path: Path, file: str | PathLike[str], layout: AbstractLayout | N
         "encoder": None if path.encoder is None else path.encoder.to_dict(),
         "layout": None if layout is None else _pack_layout(layout),
         "average": trajectory.average,
+        "has_eras": len(trajectory.eras) > 0,
     }
-    if trajectory.average is not None and trajectory.is_thinned:
-        raise ValueError("`path` was thinned, and its mean cannot be restored from a file; trace a shorter one.")
     if layout is None:
         path._require_intercepts()
     arrays: dict[str, Any] = {
@@ -103,10 +103,11 @@ def write_path(path: Path, file: str | PathLike[str], layout: AbstractLayout | N
         "beta_null": trajectory.beta_null,
         "order": np.array(trajectory.order, dtype=np.int64),
         "events": np.array(trajectory.events, dtype=np.int64).reshape(-1, 4),
-        "located": np.array(trajectory.located, dtype=float).reshape(-1, 3),
+        "located": trajectory.located,
         # Chunks one after the other; each has its own number of knots and of columns.
         "chunk_shapes": np.array([c.z.shape[:2] for c in chunks], dtype=np.int64).reshape(-1, 2),
         **{f"chunk_{f.name}": _flat([getattr(c, f.name) for c in chunks]) for f in fields(Chunk)},
+        **(pack_eras(trajectory) if trajectory.eras else {}),
         **penalty_arrays,
     }
     header["digest"] = digest_of(header, arrays)
@@ -176,7 +177,7 @@ def _read_path(stream: BinaryIO) -> Path | GraphPath:
         from bregpath.graphs.layouts import LAYOUTS
 
         kind = check_layout(header["layout"], LAYOUTS)
-    check_arrays(arrays, _extra_arrays(header, kind))
+    check_arrays(arrays, _extra_arrays(header, kind), _era_arrays(header))
     if kind is not None:
         layout = _unpack_layout(kind, header["layout"], arrays)
         check_sizes(layout, arrays)
@@ -206,6 +207,11 @@ def _extra_arrays(header: dict[str, Any], kind: type[AbstractLayout] | None) -> 
     return extra | {"center", "scale", "y_unit"} | ({"shift"} if header["version"] > 1 else set())
 
 
+def _era_arrays(header: dict[str, Any]) -> dict[str, tuple[str, int]]:
+    """Those of a record that has eras."""
+    return era_arrays(header["average"] is not None) if header["version"] > 3 and header["has_eras"] is True else {}
+
+
 def _assemble(header: dict[str, Any], arrays: dict[str, Array], layout: AbstractLayout | None) -> Path:
     """The Path from what was in the file."""
     n_alpha, q = len(arrays["alpha_null"]), arrays["beta_null"].shape[1]
@@ -221,15 +227,18 @@ def _assemble(header: dict[str, Any], arrays: dict[str, Array], layout: Abstract
         alpha_null=arrays["alpha_null"],
         beta_null=arrays["beta_null"],
         chunks=_unpack_chunks(arrays, n_alpha, q),
-        order=arrays["order"].tolist(),
+        order=arrays["order"],
         events=[(j, chunk, row, bool(enters)) for j, chunk, row, enters in arrays["events"].tolist()],
-        located=[(int(j), t, bool(enters)) for j, t, enters in arrays["located"].tolist()],
-        is_thinned=len(arrays["located"]) > 0,
+        eras=unpack_eras(arrays, n_alpha, q, header["average"] is not None) if _era_arrays(header) else (),
+        located=arrays["located"],
     )
     average = header["average"] if header["version"] > 2 else None
     if average is not None:
-        require(isinstance(average, str) and average in AVERAGES and not trajectory.is_thinned, "an unknown mean")
-        trajectory = MeanTrajectory.of(trajectory, AVERAGES[average])
+        # Of a record that was thinned, as they once were, no mean was saved.
+        is_whole = bool(trajectory.eras) or not len(trajectory.located)
+        require(isinstance(average, str) and average in AVERAGES and is_whole, "an unknown mean")
+        ends = (arrays["ends_alpha"], arrays["ends_beta"]) if trajectory.eras else None
+        trajectory = MeanTrajectory.of(trajectory, AVERAGES[average], ends)
     return Path(
         t=arrays["t"],
         _deviance=arrays["deviance"],

@@ -13,6 +13,7 @@ from bregpath._archive import require
 from bregpath._typing import Array
 from bregpath.flow.trajectory import Chunk, Trajectory
 from bregpath.path import Path, Stats
+from bregpath.path_file_eras import check_eras
 
 if TYPE_CHECKING:
     from bregpath.graphs.layouts import AbstractLayout
@@ -33,9 +34,9 @@ _SOMETIMES = {
 _MAY_BE_INFINITE = ("weights", "lower", "upper", "kappa")
 
 
-def check_arrays(arrays: Mapping[str, Array], extra: set[str]) -> None:
+def check_arrays(arrays: Mapping[str, Array], extra: set[str], of_eras: Mapping[str, tuple[str, int]]) -> None:
     """All arrays that are needed, each of its kind and shape and with numbers that it may hold."""
-    wanted = {**_ARRAYS, **{name: _SOMETIMES[name] for name in extra}}
+    wanted = {**_ARRAYS, **{name: _SOMETIMES[name] for name in extra}, **of_eras}
     require(arrays.keys() == wanted.keys(), f"arrays that lack or are unknown: {sorted(arrays.keys() ^ wanted.keys())}")
     for name, (kind, ndim) in wanted.items():
         array = arrays[name]
@@ -158,7 +159,7 @@ def check_path(path: Path, layout: AbstractLayout | None) -> None:
         _check_knots(path, order)
         _check_events(trajectory, order)
     else:
-        require(not (len(order) or trajectory.events or trajectory.located), "events of a path without steps")
+        require(not (len(order) or trajectory.events or len(trajectory.located)), "events of a path without steps")
 
 
 def _check_knots(path: Path, order: Array) -> None:
@@ -173,6 +174,9 @@ def _check_knots(path: Path, order: Array) -> None:
     require(chunks[-1].z.shape[1] == len(order), f"{chunks[-1].z.shape[1]} columns, of which `order` has {len(order)}")
     end = float(path.t[-1]) * path.units.y_unit
     require(end <= trajectory.end * (1 + 1e-9), "times `t` beyond the last knot")
+    if trajectory.eras:
+        check_eras(trajectory, order)
+        return
     # Exponential steps count intercepts in units of kappa, and so round them once.
     begins = np.allclose(chunks[0].alpha[0], trajectory.alpha_null, rtol=1e-12, atol=1e-15)
     require(begins, "a first knot that is not the null model")
@@ -189,7 +193,7 @@ def _check_knots(path: Path, order: Array) -> None:
 def _check_events(trajectory: Trajectory, order: Array) -> None:
     """Columns are active from the events that say so on, and beyond their thresholds at the knots in between."""
     place = {column: i for i, column in enumerate(order.tolist())}
-    for column, time, _ in trajectory.located:
+    for column, time, _ in trajectory.located.tolist():
         require(column in place and 0 < time <= trajectory.end, f"an event of column {column} at t={time}")
     changes = [np.zeros((len(chunk.t), chunk.z.shape[1]), dtype=int) for chunk in trajectory.chunks]
     for column, i, row, entered in trajectory.events:
@@ -197,7 +201,7 @@ def _check_events(trajectory: Trajectory, order: Array) -> None:
         inside = inside and place.get(column, len(order)) < changes[i].shape[1]
         require(inside, f"an event of column {column} at row {row} of chunk {i}, which is not there")
         changes[i][row + 1, place[column]] += 1 if entered else -1
-    if trajectory.is_thinned:  # the knots next to earlier events are gone
+    if len(trajectory.located):  # the knots next to earlier events are gone
         return
     state = trajectory.penalty.free[order].astype(int)
     for chunk, change in zip(trajectory.chunks, changes, strict=True):

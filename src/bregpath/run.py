@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numbers
 import time
-import warnings
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
@@ -117,6 +116,7 @@ class Track(AbstractTrack):
     problem: Problem
     units: Units
     layout: Any
+    times: Array  # to report, of the clock
     t0: float  # inside; infinite where nothing ever enters
     stop: Callable[[Progress], bool] | None
     null: float  # loss of the intercept alone, from which deviance is counted, as glmnet does
@@ -146,7 +146,7 @@ class Track(AbstractTrack):
         beta, free = np.zeros(problem.beta_shape), problem.penalty.free_among(state.columns)
         if free.any():
             beta[state.columns[free]] = flow.reading.at_knots(state.columns, state.knot.z)[free]
-        trajectory = Trajectory(flow.reading, state.knot.alpha, beta)
+        trajectory = Trajectory(flow.reading, state.knot.alpha, beta, tol=float(options.tol))
         if options.average is not None:
             trajectory = MeanTrajectory.of(trajectory, AVERAGES[options.average])
         self.record = Record(state, trajectory, Result.AT_REST if at_rest else None)
@@ -278,12 +278,6 @@ class Track(AbstractTrack):
         """What has been traced, up to the last of some times, as a Path; ``earlier`` is what it continues."""
         assert self.flow is not None
         record, flow, problem = self.record, self.flow, self.problem
-        if record.trajectory.is_thinned:
-            warnings.warn(
-                "The record of this path grew beyond 512 MB and was thinned: it is exact at path.t, and interpolated "
-                "at other times. Ask for fewer variables (stop=StopAtVariables(n)) or a shorter path (t_ratio).",
-                stacklevel=4,
-            )
         result = Result.INTERRUPTED if interrupted else record.result or Result.COMPLETED
         times = self.reached(times, record.trajectory.end if interrupted else np.inf)
         return Path(
@@ -310,7 +304,7 @@ class Track(AbstractTrack):
         if np.isinf(self.t0) and not self.problem.penalty.free.any():
             # The share of a deviance that is mere rounding would be anything.
             return np.full(len(times), self._deviance_of(self.null))
-        values = None if trajectory.is_thinned else trajectory.losses(times)
+        values = trajectory.losses(times)
         return self._deviance_of(self.flow.values(record.state, *path.models) if values is None else values)
 
     def _deviance_of(self, loss: Any) -> Any:

@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from bregpath import _kernels
+from bregpath._kernels import lines
 from bregpath._typing import Array
 from bregpath.flow.reading import Chunk, CubicOfDual
 from bregpath.penalties import build_penalty
@@ -71,6 +72,37 @@ def test_the_core_sees_what_changes(n_outputs: int, rng: np.random.Generator, mo
     assert fast == [reading.changes(*block) for block in blocks]
     with pytest.raises(ValueError, match="`weights` has a wrong shape"):
         compiled_reading.changes(room, np.ones((5, n_outputs)))
+
+
+def by_curve(points: lines.Points) -> Array:
+    """Numbers of points, of the first curve in order of time, of the second, ..."""
+    return np.lexsort((np.abs(points.row + 0.5), points.column))
+
+
+@pytest.mark.parametrize("holds", [False, True])
+@pytest.mark.parametrize("is_cubic", [False, True])
+def test_the_core_draws_what_numpy_draws(holds: bool, is_cubic: bool, rng: np.random.Generator) -> None:
+    """Curves that come to rest and leave it again, some of them steep, in three runs of knots."""
+    knots, columns = 90, 40
+    t = np.cumsum(rng.uniform(0.1, 1.0, knots))
+    rate, phase = rng.uniform(0.02, 0.5, columns), rng.uniform(0, 6, columns)
+    value, slope = np.sin(rate * t[:, None] + phase), rate * np.cos(rate * t[:, None] + phase)
+    room = np.maximum(np.abs(value) - rng.uniform(0, 0.6, columns), 0.0)
+    trust = rng.uniform(0.5, 1.0, knots - 1)
+    drawn = []
+    for draw in (_kernels.draw, lines.draw):
+        state, found = lines.Lines.of(columns, None), []
+        for first, end in ((0, 30), (29, 31), (30, 90)):
+            part = slice(first, end)
+            some = (np.ascontiguousarray(x[part]) for x in (value, slope, room))
+            found += draw(lines.Knots(t[part], trust[first : end - 1], *some, 0.02), state, first, holds, is_cubic)
+        drawn.append(([lines.joined(found[k::2], width) for k, width in ((0, None), (1, 3))], state))
+    for mine, theirs in zip(*(parts for parts, _ in drawn), strict=True):
+        assert len(theirs.row) > 0 or holds
+        for x, y in zip(mine, theirs, strict=True):
+            assert_allclose(x[by_curve(mine)], y[by_curve(theirs)], rtol=0, atol=1e-13)
+    for x, y in zip(*(state for _, state in drawn), strict=True):
+        assert_allclose(x, y, rtol=1e-12, atol=1e-13)
 
 
 @pytest.mark.parametrize("limits", [{"lower": 0.0}, {"upper": 0.5}])

@@ -12,7 +12,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import bregpath
 from bregpath import Path, Result, trace_path
-from bregpath.flow import integrate
 from bregpath.flow.mean import AVERAGES
 from bregpath.regression import Regression
 from tests.helpers import SIMULATORS, make_data
@@ -171,17 +170,6 @@ def test_limits_hold() -> None:
     data = bregpath.datasets.make_linear(80, 10, 4, seed=2)
     mean = trace_path(data.X, data.y, average="linear", lower=0.0, upper=0.5)
     assert (mean.coef >= 0).all() and (mean.coef <= 0.5).all()
-
-
-def test_a_thinned_record_keeps_its_means(monkeypatch: pytest.MonkeyPatch, tmp_path: File) -> None:
-    X, y = make_data("gaussian")
-    whole = trace_path(X, y, average="linear", n_times=10)
-    monkeypatch.setattr(integrate, "MAX_RECORD", 1)
-    with pytest.warns(UserWarning, match="thinned"):
-        thinned = trace_path(X, y, average="linear", n_times=10)
-    assert_allclose(thinned.coef, whole.coef, atol=1e-10)
-    with pytest.raises(ValueError, match="thinned"):
-        thinned.save(tmp_path / "mean.npz")
 
 
 def test_rules_see_the_mean() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ from scipy.optimize import minimize
 
 import bregpath
 from bregpath import Result, StopAtDevianceRatio, StopAtPlateau, StopAtTime, StopAtVariables, StopWhenWorse, trace_path
-from bregpath.flow import integrate, screened
 from tests.helpers import (
     LOSSES_WITH_UNITS,
     assert_same_path,
@@ -315,25 +313,6 @@ def test_to_frame(loss: str) -> None:
         assert_array_equal(frame["x0"], path.coef[:, 0])
     else:
         assert_array_equal(frame["x0[b]"], path.coef[:, 0, 1])
-
-
-def test_thinned_record_is_exact_at_the_times_of_the_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
-    X, y = make_data("logistic", n=80, p=40)
-    whole = trace(X, y, loss="logistic")
-    monkeypatch.setattr(integrate, "MAX_RECORD", 0)
-    monkeypatch.setattr(screened, "BLOCK_NUMBERS", 0)  # several blocks
-    with pytest.warns(UserWarning, match="thinned"):
-        thin = trace(X, y, loss="logistic")
-    assert thin.trajectory.size < whole.trajectory.size
-    assert thin.stats.steps == whole.stats.steps
-    assert_array_equal(thin.coef, whole.coef)
-    assert_allclose(thin.entry_times, whole.entry_times, rtol=1e-12)
-    assert_allclose(thin.exit_times, whole.exit_times, rtol=1e-12)
-    thin.save(tmp_path / "thin.npz")
-    assert_allclose(bregpath.load_path(tmp_path / "thin.npz").entry_times, whole.entry_times, rtol=1e-12)
-    with pytest.warns(UserWarning, match="thinned"):
-        longer = thin.extend(2 * thin.t[-1])
-    assert_array_equal(longer.coef[: len(thin.t)], whole.coef)
 
 
 def test_a_time_between_the_window_and_its_last_step() -> None:

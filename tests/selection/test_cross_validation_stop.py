@@ -320,13 +320,15 @@ def test_large_data_are_shared_by_the_folds(monkeypatch):
     assert_allclose(shared.train_mean, copied.train_mean, rtol=1e-8)
 
 
-def test_records_that_are_thinned_are_exact_on_the_clock(wide, monkeypatch):
+def test_long_records_end_and_choose_as_whole_ones(wide, monkeypatch):
+    monkeypatch.setattr("bregpath.flow.screened.BLOCK_NUMBERS", 0)  # several blocks
     exact = cross_validate(wide.X, wide.y, loss="logistic")
-    monkeypatch.setattr("bregpath.flow.integrate.MAX_RECORD", 20_000)
-    with pytest.warns(UserWarning, match="thinned"):
-        thinned = cross_validate(wide.X, wide.y, loss="logistic")
-    assert_allclose(thinned.times, exact.times, rtol=1e-12)
-    assert_allclose(thinned.mean, exact.mean, rtol=1e-8)
+    monkeypatch.setattr("bregpath.flow.trajectory.MOST_BYTES", -1)
+    long = cross_validate(wide.X, wide.y, loss="logistic")
+    assert long.path.trajectory.closed().eras and not exact.path.trajectory.closed().eras
+    assert_allclose((long.t_min, long.t_1se), (exact.t_min, exact.t_1se), rtol=1e-12)
+    assert_allclose(long.times, exact.times, rtol=1e-12)
+    assert_allclose(long.mean, exact.mean, rtol=1e-3)  # a tenth of `tol` in the coefficients
 
 
 def test_progress_is_reported_for_all_folds(wide, monkeypatch):

@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bregpath._kernels import exponential, exponential_record, inverse_scale_space, reference, screening
+from bregpath._kernels import exponential, exponential_record, inverse_scale_space, lines, reference, screening
 from bregpath._kernels.exponential import takes_moments
 from bregpath._kernels.inverse_scale_space import Position
 from bregpath._kernels.inverse_scale_space import begin as begin_events
+from bregpath._kernels.lines import Knots, Lines, Points, joined
 from bregpath._kernels.records import (
     BoundaryError,
     Knot,
@@ -37,7 +38,10 @@ __all__ = [
     "NOISE",
     "BoundaryError",
     "Knot",
+    "Knots",
+    "Lines",
     "Memory",
+    "Points",
     "StepError",
     "Steps",
     "System",
@@ -50,8 +54,11 @@ __all__ = [
     "columns_of",
     "cubic",
     "cubics_of",
+    "draw",
+    "give_back",
     "has_compiled",
     "implementation",
+    "joined",
     "losses",
     "needs_rows",
     "next_events",
@@ -159,6 +166,18 @@ def losses(loss: AbstractLoss, eta: Array, y: Array, w: Array) -> Array | None:
 def passes() -> Any:
     """The functions `lengths`, `may_cross` and `lessen` of the fastest kernels; see `screening`."""
     return screening if _compiled is None else _compiled.screening
+
+
+def draw(knots: Knots, begun: Lines, first: int, holds: bool, is_cubic: bool) -> tuple[Points, Points]:
+    """See `lines.draw`."""
+    module = lines if _compiled is None else _compiled.reading
+    return module.draw(knots, begun, first, holds, is_cubic)  # type: ignore[no-any-return]
+
+
+def give_back() -> None:
+    """Give memory that is free back to the system; nothing without the compiled core."""
+    if _compiled is not None:
+        _compiled.reading.give_back()
 
 
 def columns_of(store: AbstractStore) -> Any:

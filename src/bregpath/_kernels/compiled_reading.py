@@ -1,4 +1,4 @@
-"""The compiled twin of `flow.reading.CubicOfDual`, for the l1 penalty without limits."""
+"""The compiled twins of `flow.reading.CubicOfDual`, for the l1 penalty without limits, and of `lines`."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from typing import Any
 import numpy as np
 
 import bregpath._kernels._core as _core
+from bregpath._kernels.lines import Knots, Lines, Points
 from bregpath._typing import Array, IntArray
 from bregpath.penalties import AbstractPenalty, L1Penalty
 from bregpath.penalties.base import ON_IT
 
-__all__ = ["changes", "integrate_cubics", "read_cubics", "supports", "take_columns"]
+__all__ = [
+    *("changes", "draw", "give_back", "integrate_cubics", "read_cubics", "supports", "take_columns", "trust_cubics"),
+]
 
 Changes = tuple[list[int], list[tuple[int, int, bool]]]
 
@@ -43,6 +46,18 @@ def take_columns(x: Array, columns: IntArray) -> Array:
     return out
 
 
+def give_back() -> None:
+    """Give memory that is free back to the system."""
+    _core.give_back()
+
+
+def trust_cubics(knots: dict[str, Array], weights: Array, kappa: float, visible: float) -> Array:
+    """Share of the slopes that counts in each step."""
+    trust = np.empty(len(knots["t"]) - 1)
+    _core.trust_cubics({**_floats({**knots, "weights": weights}), "trust_out": trust}, kappa, visible, ON_IT)
+    return trust
+
+
 def integrate_cubics(
     knots: dict[str, Array], weights: Array, kappa: float, parts: tuple[Array, Array], visible: float,
     power: float, rule: tuple[float, float, float],
@@ -53,6 +68,14 @@ def integrate_cubics(
     arrays = _floats({**knots, "weights": weights, "low": low, "high": high})
     _core.integrate_cubics({**arrays, "alpha_out": alpha, "beta_out": beta}, kappa, visible, ON_IT, power, *rule)
     return alpha, beta
+
+
+def draw(knots: Knots, lines: Lines, first: int, holds: bool, is_cubic: bool) -> tuple[Points, Points]:
+    """See `lines.draw`."""
+    arrays = _floats({name: getattr(knots, name) for name in ("t", "trust", "value", "slope", "room")})
+    state = {"line_t": lines.t, "line_value": lines.value, "line_row": lines.row, "low": lines.low, "high": lines.high}
+    points, cubics = _core.draw({**arrays, **state}, knots.error, holds, is_cubic, first)
+    return Points(*points), Points(*cubics)
 
 
 def _floats(arrays: dict[str, Array]) -> dict[str, Any]:

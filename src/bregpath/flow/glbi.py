@@ -50,4 +50,6 @@ class GLBI(ScreenedFlow):
         A step of length h errs by h^3, so there are tol^(-1/3) of them, and what they may err must fall with
         tol^(3/2). The factor is such that at 1 %, where few steps bend with the path, the two are equal.
         """
-        return self.problem.penalty.step_share * self.tol * min(1.0, (self.tol / 0.01) ** 0.5)
+        # Exponential steps are exact between two events.
+        share = 1.0 if self.asks_for_rows else self.problem.loss.step_share
+        return min(share, self.problem.penalty.step_share) * self.tol * min(1.0, (self.tol / 0.01) ** 0.5)

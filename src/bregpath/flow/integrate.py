@@ -18,8 +18,6 @@ from bregpath.flow.trajectory import Trajectory
 
 __all__ = ["AbstractTrack", "Advances", "Record", "integrate"]
 
-# Bytes of a record beyond which only the steps at the requested times are kept.
-MAX_RECORD = 2**29
 # A path whose t grows by less than this share in so many steps will not end.
 MIN_PROGRESS, PROGRESS_STEPS = 1e-9, 100
 # How a path ends that finds no further step.
@@ -71,8 +69,6 @@ class AbstractTrack(ABC):
     record : Record
     unit : float
         Time of the flow over that of the clock.
-    times : ndarray
-        Of the clock: a record that grows too large is kept at these.
     is_watched : bool
         Whether blocks are short, because somebody wants to see every few steps.
     report : callable
@@ -82,13 +78,12 @@ class AbstractTrack(ABC):
     flow: AbstractFlow | None = None
     record: Record
     unit: float
-    times: Array
     is_watched: bool = False
     report: Callable[[float], None] | None = None
 
     @abstractmethod
     def start(self) -> None:
-        """Set flow, record, unit and times; called when the first time is asked for."""
+        """Set flow, record and unit; called when the first time is asked for."""
 
     @abstractmethod
     def judge(self, record: Record, steps: Steps, count: Callable[[], Array]) -> tuple[Result, float] | None:
@@ -115,9 +110,7 @@ class AbstractTrack(ABC):
             _interrupts.check()
             state, steps = self.flow.advance(self.record.state, until, self.is_watched)
             trajectory, count = self.record.trajectory.add(steps)
-            if trajectory.size > MAX_RECORD:
-                trajectory = trajectory.thin(self.times * self.unit)
-            longer = Record(state, trajectory)
+            longer = Record(state, trajectory.compacted())
             ended = self.judge(longer, steps, count)
             if ended is not None and ended[0] is Result.STOPPED and ended[1] > until * (1 + 1e-12):
                 ended = None  # the rule objects only to what was not asked for

@@ -7,9 +7,10 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from bregpath._kernels import Steps
+from bregpath._kernels import Knots, Steps
 from bregpath._typing import Array, BoolArray, IntArray
-from bregpath.flow.reading import Chunk
+from bregpath.flow.era import Era
+from bregpath.flow.reading import AbstractReading, Chunk, Models
 from bregpath.flow.trajectory import Trajectory
 
 __all__ = ["AVERAGES", "MeanChunk", "MeanTrajectory"]
@@ -24,6 +25,15 @@ class MeanChunk(Chunk):
 
     alpha_sum: Array  # (d, a)
     beta_sum: Array  # (d, c, q)
+
+    def integrals(
+        self, reading: AbstractReading, columns: IntArray, times: Array, power: float
+    ) -> tuple[Models, Models]:
+        """Integrals up to some times, and the models there."""
+        row = self.row_of(times)
+        (alpha, beta), ends = reading.integrals(self, columns, self.t[row], times, power)
+        beta += self.beta_sum.take(row, axis=0)  # in place: arrays of this size cost more than the arithmetic
+        return (self.alpha_sum[row] + alpha, beta), ends
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,11 +52,11 @@ class MeanTrajectory(Trajectory):
     has_plain: bool = False  # whether models without an average are read too, behind the others
 
     @classmethod
-    def of(cls, record: Trajectory, power: float) -> MeanTrajectory:
-        """The mean of what has been recorded."""
-        out = cls(**{**vars(record), "chunks": []}, power=power)
+    def of(cls, record: Trajectory, power: float, begun: Models | None = None) -> MeanTrajectory:
+        """The mean of what has been recorded; of eras the integrals are known, ``begun`` up to their end."""
+        out = cls(**{f.name: getattr(record, f.name) for f in fields(record)} | {"chunks": []}, power=power)
         for chunk in record.chunks:
-            out = replace(out, chunks=[*out.chunks, out.finished(chunk, out.order)])
+            out = replace(out, chunks=[*out.chunks, out.finished(chunk, out.order, begun)])
         return out
 
     @property
@@ -65,14 +75,16 @@ class MeanTrajectory(Trajectory):
         assert isinstance(chunk, MeanChunk)
         return longer, lambda: np.count_nonzero(np.any(chunk.beta_sum != 0, axis=2), axis=1)
 
-    def finished(self, chunk: Chunk, order: list[int]) -> MeanChunk:
-        """The next chunk with its integrals."""
+    def finished(self, chunk: Chunk, order: IntArray, begun: Models | None = None) -> MeanChunk:
+        """The next chunk with its integrals, ``begun`` where there is none before it."""
         alpha_sum, beta_sum = np.empty_like(chunk.alpha), np.empty_like(chunk.z)
-        columns = np.array(order, dtype=int)[: chunk.z.shape[1]]
+        columns = order[: chunk.z.shape[1]]
         if self.chunks:
             last = self.chunks[-1]
             assert isinstance(last, MeanChunk)
-            alpha_sum[0], beta_sum[0], beta_sum[0, : last.z.shape[1]] = last.alpha_sum[-1], 0.0, last.beta_sum[-1]
+            begun = last.alpha_sum[-1], last.beta_sum[-1]
+        if begun is not None:
+            alpha_sum[0], beta_sum[0], beta_sum[0, : len(begun[1])] = begun[0], 0.0, begun[1]
         else:
             share = chunk.t[0] ** (self.power + 1) / (self.power + 1)
             alpha_sum[0], beta_sum[0] = share * self.alpha_null, share * self.beta_null[columns]
@@ -82,18 +94,26 @@ class MeanTrajectory(Trajectory):
             total[1:] += total[0]
         return MeanChunk(**vars(chunk), alpha_sum=alpha_sum, beta_sum=beta_sum)
 
+    def knots(self, chunk: Chunk, columns: IntArray, trust: Array) -> dict[str, Knots]:
+        """As of `Trajectory`, with the integrals, of which the mean may err as much as its coefficients do."""
+        assert isinstance(chunk, MeanChunk)
+        curves, d, exponent = super().knots(chunk, columns, trust), len(chunk.t), self.power + 1
+        error = curves["alpha"].error * chunk.t[0] ** exponent / exponent
+        for name in ("alpha_sum", "beta_sum"):
+            total = getattr(chunk, name).reshape(d, -1)
+            curves[name] = Knots(chunk.t, trust, total, total, np.where(total != 0, np.inf, 0.0), error)
+        return curves
+
     def read(self, times: Array) -> tuple[Array, IntArray, Array]:
         """As of `Trajectory`."""
         alpha, columns, beta = self._null((1 + self.has_plain) * len(times))
         plain_alpha, plain_beta = alpha[len(times) :], beta[len(times) :]
-        for chunk, here in self._holders(times):
-            assert isinstance(chunk, MeanChunk)
-            t, known = times[here], chunk.z.shape[1]
-            row = chunk.row_of(t)
-            (of_alpha, of_beta), ends = self.reading.integrals(chunk, columns[:known], chunk.t[row], t, self.power)
-            of_beta += chunk.beta_sum.take(row, axis=0)  # in place: arrays of this size cost more than the arithmetic
+        for part, here in self._holders(times):
+            assert isinstance(part, MeanChunk | Era)
+            t, known = times[here], part.n_columns
+            (of_alpha, of_beta), ends = part.integrals(self.reading, columns[:known], t, self.power)
             share = (self.power + 1) / t ** (self.power + 1)
-            alpha[here] = share[:, None] * (chunk.alpha_sum[row] + of_alpha)
+            alpha[here] = share[:, None] * of_alpha
             of_beta *= share[:, None, None]
             beta[here, :known] = of_beta
             if self.has_plain:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,9 @@ from bregpath._kernels import cubic, cubics_of
 from bregpath._typing import Array, BoolArray, IntArray
 from bregpath.penalties import AbstractPenalty
 
-__all__ = ["READINGS", "AbstractReading", "Chunk", "CubicOfDual", "Event", "LineOfDual", "StepOfPrimal"]
+__all__ = [
+    "READINGS", "AbstractReading", "Chunk", "CubicOfDual", "LineOfDual", "Models", "Passages", "StepOfPrimal", "radau",
+]  # fmt: skip
 
 VISIBLE = 1e-7  # of the loss: a fall or rise that counts
 BISECTIONS = 40
@@ -38,18 +40,40 @@ class Chunk:
     slope: Array  # (d, c, q)
     value: Array  # (d,) loss
 
+    @property
+    def n_columns(self) -> int:
+        return self.z.shape[1]
+
+    def models(self, reading: AbstractReading, columns: IntArray, times: Array) -> Models:
+        """Unpenalised parameters and coefficients of the columns at some times."""
+        return reading.between(self, columns, times)
+
     def row_of(self, times: Array) -> IntArray:
         """The knots at which the steps begin that hold some times; the first and the last step go on outside."""
         return self.t[1:-1].searchsorted(times)  # type: ignore[no-any-return]
 
 
-class Event(NamedTuple):
-    """A column becomes active or ceases to be, in the step that begins at a row of a chunk."""
+class Passages(NamedTuple):
+    """Columns that become active or cease to be, each with the step in which it does."""
 
-    chunk: Chunk
-    row: int
-    position: int  # of the column in the trajectory's order
-    enters: bool
+    column: IntArray  # (n,)
+    enters: BoolArray
+    begin: Array
+    h: Array
+    reach: Array  # time for which the slopes count
+    ends: Array  # (2, n, q)
+    slopes: Array
+
+    @classmethod
+    def joined(cls, some: Sequence[Passages]) -> Passages:
+        """Some sets of them as one."""
+        parts = [np.concatenate(one, axis=int(one[0].ndim > 1)) for one in zip(*some, strict=True)]
+        return cls(*parts)
+
+    def take(self, which: IntArray) -> Passages:
+        """Some of them."""
+        parts: list[Any] = [part.take(which, axis=int(part.ndim > 1)) for part in self]
+        return Passages(*parts)
 
 
 class AbstractReading(ABC):
@@ -64,6 +88,7 @@ class AbstractReading(ABC):
 
     degree: ClassVar[int]  # its number in files
     knows_losses: ClassVar[bool] = False  # whether the loss at any time follows from that at the knots
+    holds: ClassVar[bool] = False  # whether a knot holds from the one before on
 
     def __init__(self, penalty: AbstractPenalty, kappa: float) -> None:
         self.penalty = penalty
@@ -94,26 +119,39 @@ class AbstractReading(ABC):
         self, chunk: Chunk, columns: IntArray, low: Array, high: Array, power: float
     ) -> tuple[Models, Models]:
         """Integrals of ``s^power`` times the models over some parts of steps, and the models at their ends."""
-        inside = low + NODE * (high - low)
-        # The two times of a part one after the other, so that what belongs to its step is computed once.
-        alpha, beta = self.between(chunk, columns, np.stack([inside, high], axis=1).ravel())
-        early, late = (share * (high - low) * t**power for share, t in zip(WEIGHTS, (inside, high), strict=True))
-        # In place: arrays of this size cost more than the arithmetic.
-        sums = alpha[::2], np.multiply(beta[::2], early[:, None, None], out=beta[::2])
-        np.add(sums[1], late[:, None, None] * beta[1::2], out=sums[1])
-        return (early[:, None] * sums[0] + late[:, None] * alpha[1::2], sums[1]), (alpha[1::2], beta[1::2])
+        return radau(lambda times: self.between(chunk, columns, times), low, high, power)
+
+    def trust(self, chunk: Chunk, columns: IntArray, row: IntArray | None = None) -> Array:
+        """Share of the slopes that counts in the steps of a chunk, or in those that begin at some rows."""
+        return np.ones(len(chunk.t) - 1 if row is None else len(row))
+
+    def curve(self, ends: Array, slopes: Array, h: Array, theta: Array) -> Array:
+        """Value of what knots hold at fraction ``theta`` of a step in which the slopes count for a time ``h``."""
+        return ends[1]  # type: ignore[no-any-return]
 
     def onset(self, t: Array) -> Array:
         """From when on each of some consecutive knots holds."""
         return t
 
-    def losses(self, chunk: Chunk, times: Array) -> Array:
-        """Loss at times inside a chunk, if it follows from that at the knots."""
+    def losses(self, chunk: Any, times: Array) -> Array:
+        """Loss at times inside a chunk or an era, if it follows from that at the knots."""
         raise NotImplementedError
 
+    def passages(
+        self, chunk: Chunk, columns: IntArray, row: IntArray, position: IntArray, enters: BoolArray,
+        trust: Array | None = None,
+    ) -> Passages:  # fmt: skip
+        """Changes of the columns at some positions, in the steps that begin at some rows; ``trust`` of all steps."""
+        some, step = np.unique(row, return_inverse=True)
+        share = self.trust(chunk, columns, some)[step] if trust is None else trust[row]
+        both = row + ENDS
+        h = chunk.t[row + 1] - chunk.t[row]
+        ends, slopes = chunk.z[both, position], chunk.slope[both, position]
+        return Passages(columns[position], enters, chunk.t[row], h, h * share, ends, slopes)
+
     @abstractmethod
-    def locate(self, events: list[Event], order: IntArray) -> Array:
-        """The exact times of some events of different columns, those of a trajectory's ``order``."""
+    def locate(self, passages: Passages) -> Array:
+        """The exact times of some changes of different columns."""
 
 
 class LineOfDual(AbstractReading):
@@ -138,35 +176,26 @@ class LineOfDual(AbstractReading):
         # What is zero at both ends stays so: a column enters by a knot, and where none is recorded there is no curve.
         moves = np.any(penalty.active(ends), axis=0)[step]
         both, ends, slopes = both[:, step], ends.take(step, axis=1), slopes.take(step, axis=1)
-        alpha = self._curve(chunk.alpha[both], chunk.alpha_slope[both], reach[:, None], theta[:, None])
-        z = self._curve(ends, slopes, reach[:, None, None], theta[:, None, None])
+        alpha = self.curve(chunk.alpha[both], chunk.alpha_slope[both], reach[:, None], theta[:, None])
+        z = self.curve(ends, slopes, reach[:, None, None], theta[:, None, None])
         return alpha, np.where(moves[..., None], penalty.primal(z, self.kappa), 0.0)
 
-    def _curve(self, ends: Array, slopes: Array, h: Array, theta: Array) -> Array:
-        """Value at fraction ``theta`` of a step in which the slopes count for a time ``h``."""
+    def curve(self, ends: Array, slopes: Array, h: Array, theta: Array) -> Array:
         return ends[0] + theta * (ends[1] - ends[0])
 
     def _trust(self, chunk: Chunk, both: IntArray, penalty: AbstractPenalty, z: Array, slope: Array) -> Array:
         """Share of the slopes that counts in the steps between ``both`` rows (2, r), which have ``z`` and ``slope``."""
         return np.ones(both.shape[1])
 
-    def locate(self, events: list[Event], order: IntArray) -> Array:
-        begin = np.array([e.chunk.t[e.row] for e in events])
-        h = np.array([e.chunk.t[e.row + 1] for e in events]) - begin
-        ends = np.stack([e.chunk.z[e.row : e.row + 2, e.position] for e in events], axis=1)
-        slopes = np.stack([e.chunk.slope[e.row : e.row + 2, e.position] for e in events], axis=1)
-        reach = h * self._trust_of(events, order)
-        entering = np.array([e.enters for e in events])
-        penalty = self.penalty.take(order[[e.position for e in events]])
+    def locate(self, passages: Passages) -> Array:
+        column, entering, begin, h, reach, ends, slopes = passages
+        penalty = self.penalty.take(column)
 
         def distance(theta: Array) -> Array:
-            inside = np.min(penalty.entry(self._curve(ends, slopes, reach[:, None], theta[:, None])), axis=1)
+            inside = np.min(penalty.entry(self.curve(ends, slopes, reach[:, None], theta[:, None])), axis=1)
             return np.where(entering, inside, -inside)
 
-        return begin + h * _first_below_zero(distance, len(events))
-
-    def _trust_of(self, events: list[Event], order: IntArray) -> Array:
-        return np.ones(len(events))
+        return begin + h * _first_below_zero(distance, len(column))
 
 
 class CubicOfDual(LineOfDual):
@@ -200,8 +229,17 @@ class CubicOfDual(LineOfDual):
     def _weights(self, columns: IntArray) -> Array:
         return self.penalty.weights.take(columns, axis=0)
 
-    def _curve(self, ends: Array, slopes: Array, h: Array, theta: Array) -> Array:
+    def curve(self, ends: Array, slopes: Array, h: Array, theta: Array) -> Array:
         return cubic(ends, slopes, h, theta)
+
+    def trust(self, chunk: Chunk, columns: IntArray, row: IntArray | None = None) -> Array:
+        core = cubics_of(self.penalty)
+        if row is None and core is not None:
+            return core.trust_cubics(vars(chunk), self._weights(columns), self.kappa, VISIBLE)  # type: ignore[no-any-return]
+        both = (np.arange(len(chunk.t) - 1) if row is None else row) + ENDS
+        return self._trust(
+            chunk, both, self.penalty.take(columns), chunk.z.take(both, axis=0), chunk.slope.take(both, axis=0)
+        )
 
     def _trust(self, chunk: Chunk, both: IntArray, penalty: AbstractPenalty, z: Array, slope: Array) -> Array:
         """Share of the slopes with which the loss falls all the way.
@@ -226,18 +264,6 @@ class CubicOfDual(LineOfDual):
             trust[some[steep]] = np.minimum(3 * fall[steep] / expected[steep], 1.0)
         return trust
 
-    def _trust_of(self, events: list[Event], order: IntArray) -> Array:
-        out, by_chunk = np.ones(len(events)), dict[int, list[int]]()
-        for i, e in enumerate(events):
-            by_chunk.setdefault(id(e.chunk), []).append(i)
-        for here in by_chunk.values():
-            chunk = events[here[0]].chunk
-            row, step = np.unique([events[i].row for i in here], return_inverse=True)
-            both, penalty = row + ENDS, self.penalty.take(order[: chunk.z.shape[1]])
-            ends, slopes = chunk.z.take(both, axis=0), chunk.slope.take(both, axis=0)
-            out[here] = self._trust(chunk, both, penalty, ends, slopes)[step]
-        return out
-
 
 class StepOfPrimal(AbstractReading):
     """Coefficients that are constant between two knots, at each of which ``z`` holds them and their subgradient.
@@ -248,6 +274,7 @@ class StepOfPrimal(AbstractReading):
 
     degree = 0
     knows_losses = True
+    holds = True
 
     def at_knots(self, columns: IntArray, z: Array) -> Array:
         return self.penalty.take(columns).primal(z, 1.0)
@@ -259,17 +286,31 @@ class StepOfPrimal(AbstractReading):
         row = self._row(chunk, times)
         return chunk.alpha[row], self.at_knots(columns, chunk.z[row])
 
-    def losses(self, chunk: Chunk, times: Array) -> Array:
+    def losses(self, chunk: Any, times: Array) -> Array:
         return chunk.value[self._row(chunk, times)]
 
-    def _row(self, chunk: Chunk, times: Array) -> IntArray:
+    def _row(self, chunk: Any, times: Array) -> IntArray:
         return np.minimum(np.searchsorted(chunk.t, times), len(chunk.t) - 1)
 
     def onset(self, t: Array) -> Array:
         return np.concatenate([t[:1], t[:-1]])
 
-    def locate(self, events: list[Event], order: IntArray) -> Array:
-        return np.array([e.chunk.t[e.row] for e in events])
+    def locate(self, passages: Passages) -> Array:
+        return passages.begin
+
+
+def radau(
+    models: Callable[[Array], Models], low: Array, high: Array, power: float
+) -> tuple[Models, Models]:
+    """Integrals of ``s^power`` times models over some parts of steps, and the models at their ends."""
+    inside = low + NODE * (high - low)
+    # The two times of a part one after the other, so that what belongs to its step is computed once.
+    alpha, beta = models(np.stack([inside, high], axis=1).ravel())
+    early, late = (share * (high - low) * t**power for share, t in zip(WEIGHTS, (inside, high), strict=True))
+    # In place: arrays of this size cost more than the arithmetic.
+    sums = alpha[::2], np.multiply(beta[::2], early[:, None, None], out=beta[::2])
+    np.add(sums[1], late[:, None, None] * beta[1::2], out=sums[1])
+    return (early[:, None] * sums[0] + late[:, None] * alpha[1::2], sums[1]), (alpha[1::2], beta[1::2])
 
 
 READINGS: dict[int, type[AbstractReading]] = {cls.degree: cls for cls in (StepOfPrimal, LineOfDual, CubicOfDual)}

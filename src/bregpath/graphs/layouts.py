@@ -250,7 +250,7 @@ class GaussianLayout(AbstractLayout):
         precision = self._precision(alpha, beta)
         try:
             np.linalg.cholesky(precision)
-        except np.linalg.LinAlgError:  # between two steps of a coarse or thinned record
+        except np.linalg.LinAlgError:  # between two steps of a coarse record
             raise ValueError(
                 "The precision matrix is not positive definite at this time; ask for a time of `path.t`, or trace the "
                 "path with a smaller `tol` (or `step`)."

@@ -47,6 +47,8 @@ class AbstractLoss(ABC):
     looks_inside : bool
         True when adaptive steps are also checked inside, where the path is read: there coefficients within `tol` may
         have a much larger value, or an infinite one.
+    step_share : float
+        Share of the usual error that a stabilised step may make.
     """
 
     name: str = ""
@@ -59,6 +61,7 @@ class AbstractLoss(ABC):
     can_saturate: bool = True
     has_domain: bool = False
     looks_inside: bool = False
+    step_share: float = 1.0
     classes: Array | None = None
 
     def kernel(self) -> Kernel | None:

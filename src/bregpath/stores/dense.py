@@ -48,7 +48,12 @@ class DenseStore(AbstractStore):
 
     def fetch(self, columns: IntArray) -> DenseBlock:
         # Columns are taken as rows of the transpose: whole runs of memory where X is in Fortran order.
-        return DenseBlock(np.ascontiguousarray(self.X.T[columns], dtype=np.float64).T, is_own=True)
+        if self.X.dtype == np.float64:
+            return DenseBlock(np.ascontiguousarray(self.X.T[columns]).T, is_own=True)
+        out = np.empty((len(columns), self.shape[0]))
+        for part, block in self._runs(columns):
+            out[part] = block.T
+        return DenseBlock(out.T, is_own=True)
 
     @property
     def nbytes(self) -> float:

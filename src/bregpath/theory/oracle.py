@@ -74,7 +74,7 @@ class OracleDynamics:
     def along(cls, path: Path, restriction: Restriction, optimum: Array, fixed: bool) -> OracleDynamics:
         """Read it from a path on which only the true columns may enter, with ``fixed`` or adaptive steps."""
         a, kappa = restriction.n_alpha, path.kappa
-        t = np.unique(np.concatenate([[0.0], *(chunk.t for chunk in path.trajectory.chunks)]))
+        t = np.unique(np.concatenate([[0.0], *(part.t for part in path.trajectory.parts)]))
         theta, during = (_read(path, restriction, times) for times in (t, t[:-1] if fixed else (t[:-1] + t[1:]) / 2))
         mean = _gradients(restriction, during)
         # Fixed steps follow the gradient at their start, and inverse scale space has one gradient between two events.
