@@ -124,6 +124,7 @@ ERRORS = {
     "unknown flow": ({"flow": "lars"}, ValueError, "`flow` must be .*found 'lars'"),
     "kappa zero": ({"kappa": 0.0}, ValueError, "`kappa` must be a finite number above 0, found 0.0"),
     "kappa negative": ({"kappa": -1.0}, ValueError, "`kappa` must be a finite number above 0"),
+    "kappa beyond digits": ({"kappa": 1e9}, ValueError, r"`kappa`=1e\+09 is beyond 1e\+07.*use `kappa=np.inf`"),
     "kappa minus inf": ({"kappa": -np.inf}, ValueError, "`kappa` must be a finite number"),
     "kappa inf with a step": ({"kappa": np.inf, "step": 0.1}, ValueError, '`step` must be "adaptive"'),
     "kappa of text": ({"kappa": "10"}, TypeError, "`kappa` must be a number, found '10'"),

@@ -25,6 +25,8 @@ from bregpath.units import Units
 
 __all__ = ["HeldOut", "Regression", "without_constants"]
 
+# Beyond it a coefficient is a difference of so few digits of z that rounding decides how far it has moved.
+LARGEST_KAPPA = 1e7
 TRACING = tuple(field.name for field in fields(TraceOptions))
 
 
@@ -64,6 +66,13 @@ class Regression(PenalisedStudy):
     standardize: bool | str
     options: TraceOptions
     encoder: _frames.ColumnEncoder | None = None
+
+    def __post_init__(self) -> None:
+        if self.standardize is True and LARGEST_KAPPA < self.kappa < np.inf:
+            raise ValueError(
+                f"`kappa`={self.kappa:g} is beyond {LARGEST_KAPPA:g}, where rounding decides how far coefficients have "
+                "moved; use `kappa=np.inf`, the limit (inverse scale space)."
+            )
 
     @classmethod
     def read(cls, X: Any, y: Any, **options: Any) -> Regression:
