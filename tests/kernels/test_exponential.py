@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 import bregpath
 from bregpath import _kernels
-from bregpath._kernels import exponential
+from bregpath._kernels import crossing, exponential
 from bregpath.flow import gram, moments
 from bregpath.flow.gram import GramBlock, GramOnDemand
 from tests.helpers import assert_same_path, make_data
@@ -213,8 +213,8 @@ class Jump:
 
 
 def test_what_no_earlier_event_explains_ends_the_search():
-    bounds = exponential._Bounds(np.array([False]), np.array([-1.0]), np.array([1.0]))
-    assert_allclose(exponential._first_event(Jump(), bounds, 0.0, 1.0), 0.5, rtol=1e-12)
+    bounds = crossing.Bounds(np.array([False]), np.array([-1.0]), np.array([1.0]))
+    assert_allclose(crossing.first_event(Jump(), bounds, 0.0, 1.0, exponential.TIE), 0.5, rtol=1e-12)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import numpy as np
 
 import bregpath._kernels._core as _core
 from bregpath import _interrupts
-from bregpath._kernels import exponential, reference
+from bregpath._kernels import crossing, exponential, reference
 from bregpath._kernels.compiled import Layout, typed
 from bregpath._kernels.exponential_record import Stretch, block_of, coordinates, rows_behind
 from bregpath._kernels.records import Knot, Memory, Steps, System
@@ -21,11 +21,12 @@ LARGE = ("z", "slope", "integral")
 CONSTANTS = {
     name: getattr(exponential, name)
     for name in (
-        *("MAX_MODES", "MAX_INNER", "MAX_ROOT", "MODE_SHARE", "KNOT_SHARE", "NEGLIGIBLE", "BREAKDOWN"),
-        *("TIE", "ROUNDING", "LEAST_TRIAL", "LEAST_STEP", "LEAST_SCALE", "AFTER_EVENT", "AFTER_NONE"),
-        *("SHIFT", "LEAST_SHIFT", "SHORTER", "SELDOM"),
+        *("MAX_MODES", "MAX_INNER", "MODE_SHARE", "KNOT_SHARE", "NEGLIGIBLE", "BREAKDOWN", "SELDOM", "SHORTER"),
+        *("TIE", "SHIFT", "LEAST_SHIFT", "LEAST_TRIAL", "LEAST_STEP", "LEAST_SCALE", "AFTER_EVENT", "AFTER_NONE"),
     )
-} | {name: getattr(reference, name) for name in ("STEP_BITS", "NUDGE")}
+}
+CONSTANTS |= {name: getattr(crossing, name) for name in ("MAX_ROOT", "ROUNDING")}
+CONSTANTS |= {name: getattr(reference, name) for name in ("STEP_BITS", "NUDGE")}
 
 
 def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps: int, keep_rows: bool) -> Steps:

@@ -35,11 +35,12 @@ from typing import NamedTuple
 import numpy as np
 
 from bregpath import _interrupts
+from bregpath._kernels.crossing import Bounds, first_event
 from bregpath._kernels.exponential_record import Stretch, block_of, coordinates
 from bregpath._kernels.inverse_scale_space import thresholds
 from bregpath._kernels.records import Knot, Memory, Steps, System
 from bregpath._kernels.reference import round_down
-from bregpath._typing import Array, BoolArray, IntArray
+from bregpath._typing import Array, IntArray
 from bregpath.penalties import AbstractPenalty
 from bregpath.problem import Problem
 
@@ -62,8 +63,6 @@ LEAST_TRIAL = 0.02  # of t, for the length that is tried
 AFTER_EVENT, AFTER_NONE = 1.5, 2.0  # the next trial over the length of a step that ended at an event, or did not
 LEAST_STEP = 1e-14  # of t
 LEAST_SCALE = 1e-6  # of kappa: coefficients below it are measured by it
-MAX_ROOT = 100  # evaluations to find an event ...
-ROUNDING = 1e-15  # ... to within this share of its time
 SERIES, TERMS = 0.5, 14  # below this argument an exponential without its first terms is a series of so many
 
 
@@ -151,7 +150,7 @@ class _Moments:
             system.cache["moments"] = cls(gram, mean, low, high, fit_intercept, make_rows)
         return system.cache["moments"]  # type: ignore[no-any-return]
 
-    def require(self, z: Array, slope: Array, bounds: _Bounds) -> None:
+    def require(self, z: Array, slope: Array, bounds: Bounds) -> None:
         """See to it that the rows of coordinates that move are there."""
         if self.make_rows is not None:
             self.make_rows(np.where(bounds.moves, 0.0, bounds.wait(z, slope))[:-1])
@@ -184,26 +183,6 @@ class _Modes(NamedTuple):
     rates: Array  # (k,) kappa times curvatures
 
 
-class _Bounds(NamedTuple):
-    """Which coordinates move in a step, and between which values each can go until that changes."""
-
-    moves: BoolArray
-    low: Array
-    high: Array
-
-    def excess(self, z: Array) -> Array:
-        """How far coordinates are beyond."""
-        return np.maximum(z - self.high, self.low - z)
-
-    def wait(self, z: Array, slope: Array) -> Array:
-        """When coordinates would be there at their speed."""
-        ahead = np.where(slope > 0, self.high - z, self.low - z)
-        return np.divide(ahead, slope, out=np.full_like(z, np.inf), where=slope != 0)
-
-    def take(self, some: IntArray) -> _Bounds:
-        return _Bounds(*(x[some] for x in self))
-
-
 def _step(system: System, moments: _Moments, before: Stretch, memory: Memory) -> tuple[Stretch, Memory]:
     """One step to the next event, or as long as the tolerance allows."""
     kappa, t = system.problem.kappa, float(before.t[-1])
@@ -223,7 +202,7 @@ def _step(system: System, moments: _Moments, before: Stretch, memory: Memory) ->
     if len(broken):
         last = int(broken[0])
         begin = float(tau[last - 1]) if last else 0.0
-        event = max(_first_event(course, bounds, begin, float(tau[last])), LEAST_STEP * t)
+        event = max(first_event(course, bounds, begin, float(tau[last]), TIE), LEAST_STEP * t)
         tau = np.append(tau[:last], event)
         path[last] = np.clip(course.z(tau[-1:])[0], bounds.low, bounds.high)
     integral = before.integral[-1] + tau[:, None] * coefficients + course.integrals(tau)
@@ -243,7 +222,7 @@ def _as_recorded(x: Array, kappa: float) -> Array:
     return np.append(x[:-1], kappa * x[-1:] / kappa)
 
 
-def _settle(z: Array, slope: Array, moments: _Moments) -> tuple[Array, _Bounds]:
+def _settle(z: Array, slope: Array, moments: _Moments) -> tuple[Array, Bounds]:
     """Coordinates, of which those that are about on a threshold are put there, and what bounds them from now on."""
     low, high = moments.low, moments.high
     for edge in (low, high):
@@ -252,7 +231,7 @@ def _settle(z: Array, slope: Array, moments: _Moments) -> tuple[Array, _Bounds]:
     is_free = low == high
     lowest = np.where(is_free | below, -np.inf, np.where(above, high, low))
     highest = np.where(is_free | above, np.inf, np.where(below, low, high))
-    return z, _Bounds(is_free | above | below, lowest, highest)
+    return z, Bounds(is_free | above | below, lowest, highest)
 
 
 def _decompose(
@@ -358,46 +337,6 @@ class _Course:
         """Of the moves, in the change of coefficients and in its integral."""
         rates, tau = self.modes.rates, tau[:, None]
         return _phi(rates, tau, self.kappa), _phi_integral(rates, tau, self.kappa)
-
-
-def _first_event(course: _Course, bounds: _Bounds, low: float, high: float) -> float:
-    """When a coordinate first gets beyond its bounds; one does before ``high``, none is at ``low``.
-
-    Beyond at the event of those that are beyond at ``high`` may be one that has come back by then: that was earlier.
-    """
-    tie = 0.0
-    while True:
-        z = course.z(np.array([high]))[0]
-        crossing = np.flatnonzero(bounds.excess(z) > tie * np.abs(z))
-        event = _first_crossing(course, bounds, crossing, low, high) if len(crossing) else high
-        if tie and event == high:  # what is still beyond is rounding
-            return high
-        high, tie = event, TIE
-
-
-def _first_crossing(course: _Course, bounds: _Bounds, crossing: IntArray, low: float, high: float) -> float:
-    """When the first of some coordinates that are beyond their bounds at ``high``, and not at ``low``, gets there.
-
-    False position, in which an end that stays counts half (Illinois).
-    """
-    course, bounds = course.only(crossing), bounds.take(crossing)
-
-    def beyond(tau: float) -> float:
-        return float(np.max(bounds.excess(course.z(np.array([tau]))[0])))
-
-    at_low, at_high, side = min(beyond(low), 0.0), beyond(high), 0
-    for _ in range(MAX_ROOT):
-        tau = high - at_high * (high - low) / (at_high - at_low)
-        if not low < tau < high:
-            tau = 0.5 * (low + high)
-        at = beyond(tau)
-        if at >= 0:
-            high, at_high, at_low, side = tau, at, at_low * (0.5 if side > 0 else 1.0), 1
-        else:
-            low, at_low, at_high, side = tau, at, at_high * (0.5 if side < 0 else 1.0), -1
-        if at == 0 or high - low <= ROUNDING * high:
-            break
-    return high
 
 
 def _phi(rates: Array, tau: Array | float, kappa: float) -> Array:
