@@ -108,7 +108,7 @@ class Exponential {
         std::copy_n(at.z, all_, z_.begin()), std::copy_n(at.slope, all_, slope_.begin());
         integral_.assign(at.integral, at.integral + at.integrals), value_ = *at.value;
         for (auto* x : {&z_, &slope_}) (*x)[m_] = set_.kappa * (*x)[m_] / set_.kappa;  // as another block would find it
-        movers_.clear(), rows_.clear();
+        movers_.clear(), starting_.clear(), rows_.clear();
         double largest = 0;
         for (Size j = 0; j < all_; ++j) {
             if (std::abs(z_[j] - low_[j]) <= low_tie_[j]) z_[j] = low_[j];
@@ -120,6 +120,7 @@ class Exponential {
             highest_[j] = is_free || above ? kInfinity : below ? low_[j] : high_[j];
             beta_[j] = set_.kappa * (above ? z_[j] - high_[j] : below ? z_[j] - low_[j] : 0.0);
             if (!(is_free || above || below)) continue;
+            if (!is_free && beta_[j] == 0) starting_.push_back(Size(movers_.size()));
             movers_.push_back(j);
             if (j == m_) continue;
             rows_.push_back({matrix_ + j * stride_});
@@ -186,11 +187,20 @@ class Exponential {
             tail_[i] = mix_[i * stride + k - 1] / rates_[i];
             rates_[i] = set_.kappa * std::max(1 / rates_[i] - inverse_.shift(), 0.0);
         }
-        if (!is_all && left * most_of_tail(length) > set_.mode_share * allowed_) return false;
+        if (!is_all && (left * most_of_tail(length) > set_.mode_share * allowed_ || !start_well())) return false;
         moves_.resize(k * size);
         kernels->combine_rows(basis_.data(), size, k, mix_.data(), stride, k, moves_.data());
         for (Size i = 0; i < k && !is_all; ++i) add(tail_[i], rest_.data(), &moves_[i * size], size);
         return true;
+    }
+
+    // Whether coefficients that begin at zero do so about as fast as their slopes say. One that went the other way would be at rest
+    // at once, and begin again, without end.
+    bool start_well() const {
+        const double speed = std::accumulate(tail_.begin(), tail_.end(), 0.0);  // along what is left of the product
+        return std::all_of(starting_.begin(), starting_.end(), [&](Size i) {
+            return std::abs(rest_[i] * speed) <= set_.start_share * std::abs(slope_[movers_[i]]);
+        });
     }
 
     // The most that what is left of a product adds to coefficients within a step, as seen where its modes have decayed.
@@ -349,6 +359,7 @@ class Exponential {
     std::vector<double> z_, slope_, beta_, integral_;
     std::vector<double> lowest_, highest_;  // between which values a coordinate goes
     std::vector<Size> movers_, crossing_;
+    std::vector<Size> starting_;  // of the movers, those that begin at zero
     std::vector<Column> rows_;  // of the Gram matrix
     MoverInverse inverse_;
     // Its modes.

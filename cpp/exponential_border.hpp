@@ -6,13 +6,13 @@
 namespace bregpath {
 
 struct ExponentialSettings {
-    double kappa, tol, shift, least_shift, shorter, mode_share, knot_share, negligible, breakdown, tie, least_trial, after_event, after_none, least_step,
+    double kappa, tol, shift, least_shift, shorter, start_share, mode_share, knot_share, negligible, breakdown, tie, least_trial, after_event, after_none, least_step,
         least_scale, rounding, step_bits, nudge;
     Size seldom, max_modes, max_inner, max_root;
 
     explicit ExponentialSettings(const Named& set)
         : kappa(set.get<double>("kappa")), tol(set.get<double>("tol")), shift(set.get<double>("SHIFT")),
-          least_shift(set.get<double>("LEAST_SHIFT")), shorter(set.get<double>("SHORTER")), mode_share(set.get<double>("MODE_SHARE")),
+          least_shift(set.get<double>("LEAST_SHIFT")), shorter(set.get<double>("SHORTER")), start_share(set.get<double>("START_SHARE")), mode_share(set.get<double>("MODE_SHARE")),
           knot_share(set.get<double>("KNOT_SHARE")), negligible(set.get<double>("NEGLIGIBLE")),
           breakdown(set.get<double>("BREAKDOWN")), tie(set.get<double>("TIE")),
           least_trial(set.get<double>("LEAST_TRIAL")), after_event(set.get<double>("AFTER_EVENT")),

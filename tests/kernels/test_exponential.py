@@ -114,6 +114,35 @@ def test_kernels_agree_after_many_changes(n, p, monkeypatch):
     assert np.sum(far) <= 1
 
 
+def test_coefficients_begin_as_their_slopes_say():
+    """Those that begin at zero, however slowly: one that went the other way would begin again and again."""
+    rng = np.random.default_rng(3)
+    rows = rng.standard_normal((60, 30))
+    inverse = np.linalg.inv(rows.T @ rows / 60 + 0.01 * np.eye(30))
+    for slow in (1e-2, 1e-4, 1e-6):
+        slope = rng.standard_normal(30)
+        slope[4] = slow
+        none, some = np.full((2, 30), np.inf)
+        some[4] = 0.5 * slow
+        speeds = []
+        for leeway in (none, some):
+            modes = exponential._lanczos(inverse, 0.01, slope, 10.0, 5.0, exponential._Limits(1.0, leeway))
+            assert modes is not None
+            speeds.append(modes[0].sum(axis=0)[4])
+        assert abs(speeds[0] - slow) > 0.5 * slow  # so many modes would do but for that
+        assert abs(speeds[1] - slow) <= 0.5 * slow
+
+
+@pytest.mark.usefixtures("kernels")
+def test_slow_beginnings_do_not_stall():
+    """Columns and their knockoffs, of which one comes to rest at t = 8.14 with next to no slope."""
+    data = bregpath.datasets.make_linear(300, 40, 12, seed=1)
+    coarse, fine = (bregpath.knockoff_select(data.X, data.y, fdr=0.2, tol=tol) for tol in (1e-2, 1e-4))
+    assert coarse.selected.tolist() == fine.selected.tolist()
+    assert coarse.path.result is bregpath.Result.COMPLETED
+    assert coarse.path.stats.steps < 200
+
+
 @pytest.fixture
 def few_modes(monkeypatch):
     """So few that most steps have to be shorter."""

@@ -21,8 +21,9 @@ LARGE = ("z", "slope", "integral")
 CONSTANTS = {
     name: getattr(exponential, name)
     for name in (
-        *("MAX_MODES", "MAX_INNER", "MODE_SHARE", "KNOT_SHARE", "NEGLIGIBLE", "BREAKDOWN", "SELDOM", "SHORTER"),
-        *("TIE", "SHIFT", "LEAST_SHIFT", "LEAST_TRIAL", "LEAST_STEP", "LEAST_SCALE", "AFTER_EVENT", "AFTER_NONE"),
+        *("MAX_MODES", "MAX_INNER", "MODE_SHARE", "KNOT_SHARE", "START_SHARE", "NEGLIGIBLE", "BREAKDOWN", "SELDOM"),
+        *("SHIFT", "LEAST_SHIFT", "SHORTER", "TIE", "LEAST_TRIAL", "LEAST_STEP", "LEAST_SCALE"),
+        *("AFTER_EVENT", "AFTER_NONE"),
     )
 }
 CONSTANTS |= {name: getattr(crossing, name) for name in ("MAX_ROOT", "ROUNDING")}

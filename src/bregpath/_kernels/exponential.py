@@ -53,6 +53,7 @@ MAX_MODES = 32  # beyond which a step is shortened ...
 SHORTER = 8.0  # ... by this, and the shift grows by as much
 MAX_INNER = 32  # knots of a step
 MODE_SHARE = 0.03  # of the error of a step that is allowed to modes that are left out
+START_SHARE = 0.5  # of its slope: by what the speed of a coefficient that begins at zero may err
 SHIFT = 30.0  # over kappa t: the curvature below which nothing much happens in a step
 LEAST_SHIFT = 1e-12  # of the sum of all curvatures: a smaller one is rounding
 KNOT_SHARE = 0.25  # of the same, that is allowed to the cubics between its knots
@@ -193,7 +194,11 @@ def _step(system: System, moments: _Moments, before: Stretch, memory: Memory) ->
     largest = float(np.max(np.abs(coefficients[:-1]), initial=0.0))
     allowed = system.tol * max(largest, LEAST_SCALE * kappa)
     movers, trial = np.flatnonzero(bounds.moves), round_down(max(memory.h, LEAST_TRIAL * t))
-    moves, rates, length = _decompose(moments.hessian(movers), slope[movers], kappa, t, trial, MODE_SHARE * allowed)
+    # One that went the other way than its slope says would be at rest at once, and begin again, without end.
+    begins = (coefficients == 0) & (moments.low < moments.high)
+    leeway = np.where(begins, START_SHARE * np.abs(slope), np.inf)[movers]
+    limits = _Limits(MODE_SHARE * allowed, leeway)
+    moves, rates, length = _decompose(moments.hessian(movers), slope[movers], kappa, t, trial, limits)
     modes = _Modes(moves, moments.images(movers, moves), rates)
     course = _Course(modes, movers, z, slope, kappa)
     tau = _knot_times(modes, kappa, length, KNOT_SHARE * allowed)
@@ -234,21 +239,28 @@ def _settle(z: Array, slope: Array, moments: _Moments) -> tuple[Array, Bounds]:
     return z, Bounds(is_free | above | below, lowest, highest)
 
 
+class _Limits(NamedTuple):
+    """What modes may leave out: of coefficients in a step, and of the speed of each over kappa at its start."""
+
+    error: float
+    speed: Array  # (movers,)
+
+
 def _decompose(
-    hessian: Array, slope: Array, kappa: float, t: float, length: float, allowed: float
+    hessian: Array, slope: Array, kappa: float, t: float, length: float, limits: _Limits
 ) -> tuple[Array, Array, float]:
-    """Modes with which coefficients err by at most ``allowed`` up to some length: moves, rates, and that length."""
+    """Modes that leave out little up to some length: moves, rates, and that length."""
     # A power of two, so that the inverse may stay what it is for many steps.
     shift = round_down(max(SHIFT / (kappa * t), LEAST_SHIFT * float(np.trace(hessian))), bits=1)
     while True:
-        modes = _lanczos(np.linalg.inv(hessian + shift * np.eye(len(hessian))), shift, slope, kappa, length, allowed)
+        modes = _lanczos(np.linalg.inv(hessian + shift * np.eye(len(hessian))), shift, slope, kappa, length, limits)
         if modes is not None:
             return *modes, length
         length, shift = length / SHORTER, shift * SHORTER
 
 
 def _lanczos(
-    inverse: Array, shift: float, slope: Array, kappa: float, length: float, allowed: float
+    inverse: Array, shift: float, slope: Array, kappa: float, length: float, limits: _Limits
 ) -> tuple[Array, Array] | None:
     """Moves and rates of the modes; None if it takes too many."""
     size = float(np.linalg.norm(slope))
@@ -272,7 +284,8 @@ def _lanczos(
             tail = mix[-1] / responses
             if is_all:
                 return mix.T @ basis, rates
-            if left * _most(tail, rates, length, kappa) <= allowed:
+            starts_well = np.all(np.abs(rest * tail.sum()) <= limits.speed)
+            if starts_well and left * _most(tail, rates, length, kappa) <= limits.error:
                 return mix.T @ basis + np.outer(tail, rest), rates
             if k == MAX_MODES:
                 return None
