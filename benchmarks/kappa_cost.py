@@ -61,7 +61,9 @@ def main(argv: list[str] | None = None) -> str:
     rows = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for name, parts in runs(args.cases.split(","), args.losses.split(","), args.splits):
+        if unknown := [case for case in args.cases.split(",") if case not in {**DATA, **CASES}]:
+        parser.error(f"no case {', '.join(unknown)}; there are {', '.join([*DATA, *CASES])}")
+    for name, parts in runs(args.cases.split(","), args.losses.split(","), args.splits):
             one, *several = map(sum, zip(*(seconds(run, args.repeats) for run in parts), strict=True))
             rows.append([name, f"{one:.3f}", *(f"{spent / one:.1f}" for spent in several)])
     table = markdown(["", "one kappa, seconds", 'kappa = "cv" / one', "without means / one"], rows)
