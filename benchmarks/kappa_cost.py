@@ -58,12 +58,12 @@ def main(argv: list[str] | None = None) -> str:
     parser.add_argument("--splits", type=int, default=5, help="outer splits of the data of the study, at most 5")
     parser.add_argument("--repeats", type=int, default=2)
     args = parser.parse_args(argv)
+    if unknown := [case for case in args.cases.split(",") if case not in {**DATA, **CASES}]:
+        parser.error(f"no case {', '.join(unknown)}; there are {', '.join({**DATA, **CASES})}")
     rows = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        if unknown := [case for case in args.cases.split(",") if case not in {**DATA, **CASES}]:
-        parser.error(f"no case {', '.join(unknown)}; there are {', '.join([*DATA, *CASES])}")
-    for name, parts in runs(args.cases.split(","), args.losses.split(","), args.splits):
+        for name, parts in runs(args.cases.split(","), args.losses.split(","), args.splits):
             one, *several = map(sum, zip(*(seconds(run, args.repeats) for run in parts), strict=True))
             rows.append([name, f"{one:.3f}", *(f"{spent / one:.1f}" for spent in several)])
     table = markdown(["", "one kappa, seconds", 'kappa = "cv" / one', "without means / one"], rows)
