@@ -4,9 +4,7 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
-#include <numeric>
 #include <vector>
 
 #include "aligned.hpp"
