@@ -14,34 +14,38 @@ class DataRows : public Rows {
    public:
     // m working columns with `outputs` coefficients each.
     DataRows(const Kernels* kernels, Size n, Size n_alpha, double alpha_rate, Size m, Size outputs)
-        : Rows(kernels, n, n_alpha, alpha_rate), size_(n * n_alpha), m_(m), outputs_(outputs) {
-        for (auto* slot : {&now_, &next_})
-            for (auto* v : {&slot->R, &slot->residual, &slot->eta}) v->assign(size_, 0.0);
-        r_.assign(size_, 0.0);
+        : Rows(kernels, n, n_alpha, alpha_rate), m_(m), outputs_(outputs) {
+        for (auto* slot : {&now_, &next_}) slot->R.assign(n * n_alpha, 0.0);
+        resize(n);
         products_.assign(2 * m * outputs, 0.0);
     }
 
     void load(const Point& at, const double* R, const double* residual) override {
+        tell_apart(at.columns);
         transpose(R, n, n_alpha, now_.R.data());
-        transpose(residual, n, n_alpha, now_.residual.data());
         predict(at, now_.eta.data());
+        if (works_on_all())
+            transpose(residual, n, n_alpha, now_.residual.data());
+        else
+            loss(now_.eta.data(), now_.residual.data());
     }
 
     void store(double* R, double* residual) override {
         transpose(now_.R.data(), n_alpha, n, R);
-        transpose(now_.residual.data(), n_alpha, n, residual);
+        transpose(of_rows(now_.residual, residual_), n_alpha, n, residual);
     }
 
     void begin(const Point& now, const double*, double h, const Chebyshev::Stages& stages) override {
+        tell_apart(now.columns);
         live_ = now.columns, h_ = h;
         shares_ = stages.shares, n_stages_ = 0;
-        next_.R = now_.R;
-        add_to_R(now_.residual.data());
+        std::fill(change_.begin(), change_.end(), 0.0);
+        integrate(now_.residual.data());
     }
 
     void stage(const Point& at, const Factors&, double* speed) override {
         evaluate(at, r_.data(), speed, false);
-        add_to_R(r_.data());
+        integrate(r_.data());
     }
 
     double arrive(const Point& end, double* speed) override {
@@ -49,10 +53,11 @@ class DataRows : public Rows {
     }
 
     void finish(const double* z_now, const double*, double* z, double* slope) override {
+        const double* change = of_rows(change_, r_);
+        for (Size i = 0; i < n * n_alpha; ++i) next_.R[i] = now_.R[i] + change[i];
         others_ = others_of(live_, m_);
         if (others_.empty()) return;
-        for (Size i = 0; i < size_; ++i) r_[i] = next_.R[i] - now_.R[i];
-        dots(others_, {r_.data(), next_.residual.data()}, products_.data());
+        dots(others_, {change, of_rows(next_.residual, residual_)}, products_.data());
         const Size k = Size(others_.size());
         for (Size l = 0; l < outputs_; ++l)
             for (Size c = 0; c < k; ++c) {
@@ -65,6 +70,7 @@ class DataRows : public Rows {
     void commit() override { std::swap(now_, next_); }
 
     double value(const Point& at) override {
+        tell_apart(at.columns);
         pause(double(size_) * (at.columns.size() + 1));
         aside_.resize(2 * size_);  // a step that is looked at inside is not done yet
         predict(at, aside_.data());
@@ -85,6 +91,23 @@ class DataRows : public Rows {
     // Take the curvature at eta.
     virtual void set_curvature(const double* eta) = 0;
 
+    // Whether that are the rows of the data, in their order.
+    virtual bool works_on_all() const { return true; }
+    // Before columns move: rows that they tell apart may be one no longer. Whether what is worked on has changed.
+    virtual bool tell_apart(const Index&) { return false; }
+    // What is known of the rows that are worked on, for all rows: there is room for it.
+    virtual const double* of_rows(const std::vector<double>& v, std::vector<double>&) { return v.data(); }
+
+    // Work on other rows, each of which is one of those before.
+    void work_on(const std::vector<int32_t>& origin) {
+        const Size rows = Size(origin.size()), before = size_ / n_alpha;
+        const std::vector<double> eta = std::exchange(now_.eta, {});
+        resize(rows);
+        for (Size l = 0; l < n_alpha; ++l)
+            for (Size i = 0; i < rows; ++i) now_.eta[l * rows + i] = eta[l * before + origin[i]];
+        loss(now_.eta.data(), now_.residual.data());
+    }
+
     void multiply(const Columns& x, std::initializer_list<const double*> vectors, double* out) {
         vectors_.clear();
         for (const double* u : vectors)
@@ -92,7 +115,7 @@ class DataRows : public Rows {
         k_->dots(x, vectors_.data(), Size(vectors_.size()), out);
     }
 
-    const Size size_;  // numbers of a vector over the rows
+    Size size_ = 0;  // numbers of a vector over the rows that are worked on
     std::vector<const double*> vectors_;
 
    private:
@@ -106,20 +129,28 @@ class DataRows : public Rows {
     }
 
     // R between the stages is not asked for: what its end has of the residual at the next one.
-    void add_to_R(const double* residual) { k_->add(size_, h_ * shares_[n_stages_++], residual, next_.R.data()); }
+    void integrate(const double* residual) { k_->add(size_, h_ * shares_[n_stages_++], residual, change_.data()); }
 
     void alpha_speed(const double* residual, double* out) const {
-        k_->totals(n, n_alpha, residual, out);
+        k_->totals(size_ / n_alpha, n_alpha, residual, out);
         for (Size l = 0; l < n_alpha; ++l) out[l] *= -alpha_rate;
     }
 
+    void resize(Size rows) {
+        size_ = rows * n_alpha;
+        for (auto* v : {&now_.residual, &now_.eta, &next_.residual, &next_.eta, &change_, &r_}) v->resize(size_);
+    }
+
     struct Slot {
-        std::vector<double> R, residual, eta;
+        std::vector<double> R;              // of all rows; the others of those that are worked on
+        std::vector<double> residual, eta;
     };
     const Size m_, outputs_;
     Slot now_, next_;
     std::vector<double> aside_;         // predictor and residual of a point that is no step's
-    std::vector<double> r_, products_;  // rows; X'dR and X'r of the other columns
+    std::vector<double> change_, r_;    // that of R in a step; the residual of a stage
+    std::vector<double> residual_;      // of all rows
+    std::vector<double> products_;      // X'dR and X'r of the other columns
     Index live_, others_;               // columns of the step
     std::vector<double> shares_;        // of the residuals of its stages in R
     size_t n_stages_ = 0;

@@ -19,6 +19,17 @@ class PatternedColumns {
         : x_(x), may_group_(std::any_of(x.at, x.at + x.k, [](const Column& c) { return c.is_indicator; })),
           home_(x.k) {}
 
+    // The rows have become others, each of which was one of those before, with the same patterns.
+    void work_on(const Columns& x, const std::vector<int32_t>& origin) {
+        if (x.n >= 2 * rows_tried_ && rows_tried_ > 0) patience_ = kPatience, may_group_ = true, rows_tried_ = 0;
+        x_ = x;
+        for (Group& group : groups_) {
+            const std::vector<uint16_t> before = std::exchange(group.of_row, {});
+            group.of_row.resize(x.n);
+            for (Size i = 0; i < x.n; ++i) group.of_row[i] = before[origin[i]];
+        }
+    }
+
     // Columns that are in groups at present.
     Size n_grouped() const {
         return std::count_if(home_.begin(), home_.end(), [](const Home& home) { return home.group >= 0; });
@@ -98,7 +109,7 @@ class PatternedColumns {
             grow(group, j);
         }
         if (group.pays()) keep(std::move(group));
-        if (groups_.empty()) patience_ *= 2;  // there may never be one
+        if (groups_.empty()) patience_ *= 2, rows_tried_ = x_.n;  // there may never be one, of so few rows
         may_group_ = patience_ < kMostPatience;
     }
 
@@ -130,13 +141,14 @@ class PatternedColumns {
     }
 
     static constexpr Size kRowsPerPattern = 4;  // at least, on average
-    static constexpr Size kMostPatience = 64;
+    static constexpr Size kPatience = 4, kMostPatience = 64;
 
     Columns x_;
     bool may_group_;
     std::vector<Home> home_;             // of each column
     std::vector<Group> groups_;
-    Size passed_ = 0, patience_ = 4;     // passes over all that is chosen take as long as making groups of it
+    Size passed_ = 0, patience_ = kPatience;  // passes over all that is chosen take as long as making groups of it
+    Size rows_tried_ = 0;                // of the last time that there was no group
     std::vector<uint16_t> met_, child_;  // patterns of the rows of a column, and what each becomes with the column
     std::vector<uint8_t> is_met_;
     ColumnChoice choice_;

@@ -30,6 +30,8 @@ class Rows {
     virtual Size n_kept() const { return n; }
     // Columns that are multiplied by the patterns of their rows where that pays.
     virtual Size n_grouped() const { return 0; }
+    // Rows that steps work on, where one may stand for many that are alike.
+    virtual Size n_at_work() const { return n; }
 
     const Size n, n_alpha;
     const double alpha_rate;

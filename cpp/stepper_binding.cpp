@@ -290,6 +290,7 @@ class PyStepper {
     }
 
     Size n_grouped() const { return stepper_->rows().n_grouped(); }
+    Size n_at_work() const { return stepper_->rows().n_at_work(); }
 
     Lookout lookout;
     nb::object arguments;                      // whose arrays are in use
@@ -383,5 +384,6 @@ void bind_stepper(nb::module_& m, const Kernels* chosen) {
         .def("advance", &PyStepper::advance, nb::arg("arrays"), nb::arg("until"), nb::arg("max_steps"),
              nb::arg("keep_rows"))
         .def("values", &PyStepper::values, nb::arg("arrays"))
-        .def_prop_ro("n_grouped", &PyStepper::n_grouped, "Columns that are multiplied by the patterns of their rows.");
+        .def_prop_ro("n_grouped", &PyStepper::n_grouped, "Columns that are multiplied by the patterns of their rows.")
+        .def_prop_ro("n_at_work", &PyStepper::n_at_work, "Rows that steps work on, where one may stand for many.");
 }

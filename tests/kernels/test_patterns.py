@@ -8,9 +8,9 @@ import scipy.sparse as sp
 
 import bregpath
 from bregpath import _kernels
-from bregpath.flow.gram import GramBlock
 from bregpath.losses import LOSSES
-from tests.helpers import assert_same_path, response
+from tests.helpers import assert_same_path
+from tests.kernels.indicators import reference, respond
 
 if not _kernels.has_compiled():
     pytest.skip("built without the compiled core", allow_module_level=True)
@@ -20,21 +20,7 @@ LEVELS = (5, 4, 3, 6, 2, 4, 3)  # of each categorical variable: in all far more 
 OPTIONS = {"t_ratio": 20.0, "n_times": 30}
 
 
-@pytest.fixture(autouse=True)
-def no_gram(monkeypatch):
-    """Squared loss passes over the rows, too."""
-    monkeypatch.setattr(GramBlock, "pays", staticmethod(lambda *_: False))
-    monkeypatch.setattr(GramBlock, "pays_whole", staticmethod(lambda *_: False))
-
-
-@pytest.fixture
-def steppers(monkeypatch):
-    """The compiled steppers that are made from now on."""
-    from bregpath._kernels import compiled
-
-    made, make = [], compiled._make_stepper
-    monkeypatch.setattr(compiled, "_make_stepper", lambda system: made.append(make(system)) or made[-1])
-    return made
+pytestmark = pytest.mark.usefixtures("no_gram")
 
 
 def one_hot():
@@ -45,17 +31,6 @@ def one_hot():
         level = rng.choice(levels, N, p=rng.dirichlet(np.full(levels, 2.0)))
         columns.append(np.equal.outer(level, np.arange(levels)) * rng.uniform(0.5, 2.0, levels))
     return np.hstack(columns)
-
-
-def respond(loss, X):
-    rng = np.random.default_rng(1)
-    return response(loss, X @ rng.normal(size=X.shape[1]), rng)
-
-
-def reference(X, y, **options):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_kernels, "_compiled", None)
-        return bregpath.trace_path(X, y, **options)
 
 
 @pytest.mark.parametrize("loss", sorted(LOSSES))

@@ -1,0 +1,115 @@
+"""Rows that are alike in all that has moved, taken as one: fewer rows for the core, so the path must not know of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import bregpath
+from bregpath import _kernels
+from bregpath.losses import LOSSES
+from tests.helpers import assert_same_path
+from tests.kernels.indicators import reference, respond
+
+if not _kernels.has_compiled():
+    pytest.skip("built without the compiled core", allow_module_level=True)
+
+N = 2_003
+LEVELS = (4, 3, 5, 2)  # of each categorical variable: 120 kinds of rows, of each response
+OPTIONS = {"t_ratio": 20.0, "n_times": 30}
+
+pytestmark = pytest.mark.usefixtures("no_gram")
+
+
+def few_kinds():
+    """Indicators of the levels of some variables, each with a number of its own."""
+    rng = np.random.default_rng(0)
+    levels = [rng.choice(k, N, p=rng.dirichlet(np.full(k, 2.0))) for k in LEVELS]
+    return np.hstack([np.equal.outer(x, np.arange(k)) * rng.uniform(0.5, 2.0, k) for x, k in zip(levels, LEVELS, strict=True)])
+
+
+@pytest.mark.parametrize("loss", sorted(LOSSES))
+def test_same_path_as_numpy_and_as_dense(loss, steppers):
+    X = few_kinds()
+    y, weights = respond(loss, X), np.random.default_rng(2).integers(0, 3, N).astype(float)
+    options = dict(loss=loss, sample_weight=weights, **OPTIONS)
+    path = bregpath.trace_path(sp.csc_array(X), y, **options)
+    has_few_responses = loss in {"logistic", "multinomial", "poisson"}
+    at_work = steppers[-1].n_at_work
+    assert at_work <= N / 2 if has_few_responses else at_work == N
+    assert_same_path(path, reference(sp.csc_array(X), y, **options))
+    assert_same_path(path, bregpath.trace_path(X, y, **options))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"penalty": "group", "groups": np.repeat(np.arange(len(LEVELS)), LEVELS)},
+        {"lower": 0.0},
+        {"fit_intercept": False},
+        {"step": 0.02, "t_ratio": 10.0},
+        {"kappa": 0.3},
+    ],
+    ids=str,
+)
+def test_options(options, steppers):
+    X = few_kinds()
+    y = respond("logistic", X)
+    options = {**OPTIONS, "loss": "logistic", **options}
+    path = bregpath.trace_path(sp.csc_array(X), y, **options)
+    assert steppers[0].n_at_work <= N / 4
+    assert_same_path(path, reference(sp.csc_array(X), y, **options))
+
+
+@pytest.mark.usefixtures("always_screen")
+def test_working_sets(steppers):
+    X = few_kinds()
+    y = respond("logistic", X)
+    path = bregpath.trace_path(sp.csc_array(X), y, loss="logistic", **OPTIONS)
+    assert min(stepper.n_at_work for stepper in steppers) <= N / 4
+    assert_same_path(path, reference(sp.csc_array(X), y, loss="logistic", **OPTIONS))
+
+
+def test_an_offset_tells_all_rows_apart(steppers):
+    X = few_kinds()
+    y, offset = respond("logistic", X), np.random.default_rng(3).normal(size=N)
+    options = dict(loss="logistic", offset=offset, **OPTIONS)
+    path = bregpath.trace_path(sp.csc_array(X), y, **options)
+    assert steppers[0].n_at_work == N
+    assert_same_path(path, reference(sp.csc_array(X), y, **options))
+
+
+@pytest.mark.parametrize("until", ["before", "after"])
+def test_a_column_of_numbers_enters_late(until, steppers):
+    """Then all rows are worked on, from there on."""
+    X = few_kinds()
+    numbers = np.random.default_rng(4).normal(size=(N, 1))
+    y = respond("logistic", np.hstack([X, 0.3 * numbers]))
+    X = sp.csc_array(np.hstack([X, numbers]))
+    entry = bregpath.trace_path(X, y, loss="logistic", **OPTIONS).entry_times
+    assert np.sum(entry < entry[-1]) >= 4
+    steppers.clear()
+    t = entry[-1] * np.linspace(0.5, 0.95, 5) if until == "before" else entry[-1] * np.linspace(1.2, 2.5, 5)
+    path = bregpath.trace_path(X, y, loss="logistic", t=t)
+    assert steppers[0].n_at_work <= N / 4 if until == "before" else steppers[0].n_at_work == N
+    assert_same_path(path, reference(X, y, loss="logistic", t=t))
+
+
+def test_many_kinds_end_it(steppers):
+    """Random indicators tell nearly all rows apart, one after the other."""
+    rng = np.random.default_rng(5)
+    X = (rng.random((N, 100)) < 0.2).astype(float)
+    y = respond("logistic", X)
+    path = bregpath.trace_path(sp.csc_array(X), y, loss="logistic", **OPTIONS)
+    assert steppers[0].n_at_work == N
+    assert_same_path(path, reference(sp.csc_array(X), y, loss="logistic", **OPTIONS))
+
+
+def test_folds():
+    X = few_kinds()
+    y = respond("logistic", X)
+    options = dict(loss="logistic", cv=4, **OPTIONS)
+    sparse = bregpath.cross_validate(sp.csc_array(X), y, **options)
+    dense = bregpath.cross_validate(X, y, **options)
+    np.testing.assert_allclose(sparse.mean, dense.mean, rtol=1e-9)
