@@ -96,7 +96,8 @@ class Regression(PenalisedStudy):
             if encoder.has_categories and groups is None:
                 groups = encoder.groups
                 penalty = "group" if penalty == "l1" else penalty
-        store = as_store(X)
+        loss = as_loss(loss)
+        store = as_store(X, passes_over_rows=loss.name != "gaussian")  # which has a Gram matrix instead
         n, p = store.shape
         if feature_names is not None:
             encoder = _frames.ColumnEncoder.of_numbers(feature_names, p)
@@ -106,7 +107,6 @@ class Regression(PenalisedStudy):
         if len(y) != n:
             raise ValueError(f"`X` and `y` differ in length: {n} rows and {len(y)} responses.")
         counts = _validation.check_counts(sample_weight, n)
-        loss = as_loss(loss)
         coded = loss.encode(y, counts / counts.sum())
         if not (standardize is True or standardize is False or standardize == "X"):
             raise ValueError(f'`standardize` must be True, "X" or False, found {standardize!r}.')

@@ -9,6 +9,18 @@ import bregpath
 from bregpath import _kernels
 from tests.helpers import response
 
+N = 2_003  # not a multiple of four, the rows that kernels take at a time
+
+
+def one_hot(levels):
+    """Indicators of the levels of some variables, some of them frequent, and one number a column."""
+    rng = np.random.default_rng(0)
+    columns = []
+    for k in levels:
+        level = rng.choice(k, N, p=rng.dirichlet(np.full(k, 2.0)))
+        columns.append(np.equal.outer(level, np.arange(k)) * rng.uniform(0.5, 2.0, k))
+    return np.hstack(columns)
+
 
 def respond(loss, X):
     rng = np.random.default_rng(1)

@@ -10,12 +10,11 @@ import bregpath
 from bregpath import _kernels
 from bregpath.losses import LOSSES
 from tests.helpers import assert_same_path
-from tests.kernels.indicators import reference, respond
+from tests.kernels.indicators import N, one_hot, reference, respond
 
 if not _kernels.has_compiled():
     pytest.skip("built without the compiled core", allow_module_level=True)
 
-N = 2_003  # not a multiple of four, the rows that kernels take at a time
 LEVELS = (5, 4, 3, 6, 2, 4, 3)  # of each categorical variable: in all far more patterns than one group holds
 OPTIONS = {"t_ratio": 20.0, "n_times": 30}
 
@@ -23,19 +22,9 @@ OPTIONS = {"t_ratio": 20.0, "n_times": 30}
 pytestmark = pytest.mark.usefixtures("no_gram")
 
 
-def one_hot():
-    """Indicators of all levels of some variables, some levels frequent, and one number a column."""
-    rng = np.random.default_rng(0)
-    columns = []
-    for levels in LEVELS:
-        level = rng.choice(levels, N, p=rng.dirichlet(np.full(levels, 2.0)))
-        columns.append(np.equal.outer(level, np.arange(levels)) * rng.uniform(0.5, 2.0, levels))
-    return np.hstack(columns)
-
-
 @pytest.mark.parametrize("loss", sorted(LOSSES))
 def test_same_path_as_numpy_and_as_dense(loss, steppers):
-    X = one_hot()
+    X = one_hot(LEVELS)
     y, weights = respond(loss, X), np.random.default_rng(2).integers(0, 3, N).astype(float)
     options = dict(loss=loss, sample_weight=weights, **OPTIONS)
     path = bregpath.trace_path(sp.csc_array(X), y, **options)
@@ -45,7 +34,7 @@ def test_same_path_as_numpy_and_as_dense(loss, steppers):
 
 
 def test_columns_of_numbers_between_indicators(steppers):
-    X = one_hot()
+    X = one_hot(LEVELS)
     X[:, 4::5] *= np.random.default_rng(3).normal(size=(N, 1))
     y = respond("logistic", X)
     path = bregpath.trace_path(sp.csc_array(X), y, loss="logistic", **OPTIONS)
@@ -55,7 +44,7 @@ def test_columns_of_numbers_between_indicators(steppers):
 
 @pytest.mark.usefixtures("always_screen")
 def test_working_sets(steppers):
-    X = one_hot()
+    X = one_hot(LEVELS)
     y = respond("logistic", X)
     path = bregpath.trace_path(sp.csc_array(X), y, loss="logistic", **OPTIONS)
     assert max(stepper.n_grouped for stepper in steppers) > 0
@@ -72,7 +61,7 @@ def test_user_loss(steppers):
         def gradient(self, eta, y, w):
             return w * (eta - y) / np.sqrt(1 + (eta - y) ** 2)
 
-    X = one_hot()
+    X = one_hot(LEVELS)
     y = respond("huber", X)
     path = bregpath.trace_path(sp.csc_array(X), y, loss=Pseudo(), **OPTIONS)
     assert steppers[0].n_grouped > 0
@@ -82,7 +71,7 @@ def test_user_loss(steppers):
 @pytest.mark.parametrize("kind", ["numbers", "many patterns", "few places"])
 def test_no_groups_where_they_do_not_pay(kind, steppers):
     rng = np.random.default_rng(4)
-    X = one_hot()
+    X = one_hot(LEVELS)
     if kind == "numbers":
         X *= rng.normal(size=X.shape)
     elif kind == "many patterns":

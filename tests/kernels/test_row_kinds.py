@@ -10,28 +10,20 @@ import bregpath
 from bregpath import _kernels
 from bregpath.losses import LOSSES
 from tests.helpers import assert_same_path
-from tests.kernels.indicators import reference, respond
+from tests.kernels.indicators import N, one_hot, reference, respond
 
 if not _kernels.has_compiled():
     pytest.skip("built without the compiled core", allow_module_level=True)
 
-N = 2_003
 LEVELS = (4, 3, 5, 2)  # of each categorical variable: 120 kinds of rows, of each response
 OPTIONS = {"t_ratio": 20.0, "n_times": 30}
 
 pytestmark = pytest.mark.usefixtures("no_gram")
 
 
-def few_kinds():
-    """Indicators of the levels of some variables, each with a number of its own."""
-    rng = np.random.default_rng(0)
-    levels = [rng.choice(k, N, p=rng.dirichlet(np.full(k, 2.0))) for k in LEVELS]
-    return np.hstack([np.equal.outer(x, np.arange(k)) * rng.uniform(0.5, 2.0, k) for x, k in zip(levels, LEVELS, strict=True)])
-
-
 @pytest.mark.parametrize("loss", sorted(LOSSES))
 def test_same_path_as_numpy_and_as_dense(loss, steppers):
-    X = few_kinds()
+    X = one_hot(LEVELS)
     y, weights = respond(loss, X), np.random.default_rng(2).integers(0, 3, N).astype(float)
     options = dict(loss=loss, sample_weight=weights, **OPTIONS)
     path = bregpath.trace_path(sp.csc_array(X), y, **options)
@@ -54,7 +46,7 @@ def test_same_path_as_numpy_and_as_dense(loss, steppers):
     ids=str,
 )
 def test_options(options, steppers):
-    X = few_kinds()
+    X = one_hot(LEVELS)
     y = respond("logistic", X)
     options = {**OPTIONS, "loss": "logistic", **options}
     path = bregpath.trace_path(sp.csc_array(X), y, **options)
@@ -64,7 +56,7 @@ def test_options(options, steppers):
 
 @pytest.mark.usefixtures("always_screen")
 def test_working_sets(steppers):
-    X = few_kinds()
+    X = one_hot(LEVELS)
     y = respond("logistic", X)
     path = bregpath.trace_path(sp.csc_array(X), y, loss="logistic", **OPTIONS)
     assert min(stepper.n_at_work for stepper in steppers) <= N / 4
@@ -72,7 +64,7 @@ def test_working_sets(steppers):
 
 
 def test_an_offset_tells_all_rows_apart(steppers):
-    X = few_kinds()
+    X = one_hot(LEVELS)
     y, offset = respond("logistic", X), np.random.default_rng(3).normal(size=N)
     options = dict(loss="logistic", offset=offset, **OPTIONS)
     path = bregpath.trace_path(sp.csc_array(X), y, **options)
@@ -83,7 +75,7 @@ def test_an_offset_tells_all_rows_apart(steppers):
 @pytest.mark.parametrize("until", ["before", "after"])
 def test_a_column_of_numbers_enters_late(until, steppers):
     """Then all rows are worked on, from there on."""
-    X = few_kinds()
+    X = one_hot(LEVELS)
     numbers = np.random.default_rng(4).normal(size=(N, 1))
     y = respond("logistic", np.hstack([X, 0.3 * numbers]))
     X = sp.csc_array(np.hstack([X, numbers]))
@@ -107,9 +99,9 @@ def test_many_kinds_end_it(steppers):
 
 
 def test_folds():
-    X = few_kinds()
+    X = one_hot(LEVELS)
     y = respond("logistic", X)
-    options = dict(loss="logistic", cv=4, **OPTIONS)
+    options = dict(loss="logistic", cv=4, t_ratio=200.0)
     sparse = bregpath.cross_validate(sp.csc_array(X), y, **options)
     dense = bregpath.cross_validate(X, y, **options)
     np.testing.assert_allclose(sparse.mean, dense.mean, rtol=1e-9)

@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from bregpath import trace_path
 from bregpath._validation import check_design
 from bregpath.stores import DenseBlock, DenseStore, SparseStore, StandardizedStore, as_store, dense
+from tests.helpers import assert_same_path, response
 
 N, P = 17, 9
 
@@ -225,6 +226,56 @@ def test_a_large_x_is_not_copied_by_a_path(monkeypatch: pytest.MonkeyPatch) -> N
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert peak < 0.5 * X.nbytes
+
+
+def mostly_zero(n: int = 1_000, p: int = 40, share: float = 0.1) -> np.ndarray:
+    rng = np.random.default_rng(7)
+    return (rng.uniform(size=(n, p)) < share) * rng.choice([1.0, 2.0], p)
+
+
+@pytest.mark.parametrize("form", ["C64", "F64", "C32", "strided"])
+def test_of_a_dense_x_that_is_mostly_zero_the_rest_is_kept(form: str) -> None:
+    X = FORMS[form](mostly_zero()).X
+    store = as_store(X, passes_over_rows=True)
+    assert isinstance(store, SparseStore)
+    assert_array_equal(store.X.toarray(), X)
+    assert isinstance(as_store(X), DenseStore)
+
+
+def test_a_dense_x_stays_dense_where_it_should(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def kind(X: np.ndarray) -> type:
+        return type(as_store(X, passes_over_rows=True))
+
+    X = mostly_zero()
+    assert kind(X) is SparseStore
+    assert kind(mostly_zero(share=0.25)) is DenseStore
+    assert kind(X[:300]) is DenseStore  # few rows
+    assert type(as_store(DenseStore(X), passes_over_rows=True)) is DenseStore  # as somebody wants it
+    np.save(tmp_path / "X.npy", X)
+    assert kind(np.load(tmp_path / "X.npy", mmap_mode="r")) is DenseStore
+    monkeypatch.setattr("bregpath.stores.base.WHOLE_BYTES", 0)  # then a fifth of its size is what it may take
+    assert kind(mostly_zero(share=0.18)) is DenseStore
+    assert kind(mostly_zero(share=0.08)) is SparseStore
+
+
+@pytest.mark.parametrize("loss", ["gaussian", "logistic", "huber"])
+def test_zeros_make_no_other_path(loss: str) -> None:
+    X = mostly_zero()
+    y = response(loss, X @ np.random.default_rng(8).normal(size=X.shape[1]), np.random.default_rng(9))
+    options = dict(loss=loss, t_ratio=10.0, n_times=10)
+    assert_same_path(trace_path(X, y, **options), trace_path(DenseStore(X), y, **options))
+    X[5, 3] = np.nan
+    with pytest.raises(ValueError, match="NaN or infinity in 1 column"):
+        trace_path(X, y, **options)
+
+
+def test_few_one_hot_columns_work_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many rows they have: those that are alike are one to the core."""
+    monkeypatch.setattr("bregpath.stores.base.WHOLE_BYTES", 12 * 5_000)
+    assert SparseStore(sp.csc_array(mostly_zero())).is_small
+    assert not SparseStore(sp.csc_array(mostly_zero(share=0.2))).is_small  # too much is stored
+    assert not SparseStore(sp.csc_array(mostly_zero(n=200, share=0.3))).is_small  # too few rows for so many columns
+    assert not DenseStore(mostly_zero()).is_small
 
 
 def test_sparse_stays_sparse() -> None:

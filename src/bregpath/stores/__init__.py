@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from bregpath import _validation
 from bregpath.stores.base import AbstractBlock, AbstractStore, Scan, scan_columns
 from bregpath.stores.dense import DenseBlock, DenseStore
@@ -24,8 +26,10 @@ __all__ = [
 ]
 
 
-def as_store(X: Any) -> AbstractStore:
+def as_store(X: Any, passes_over_rows: bool = False) -> AbstractStore:
     """A store of the data a user passes; its `AbstractStore.scan` finds numbers that are not finite.
+
+    Of a dense X in memory most of which is zero the rest alone is kept where paths pass over its rows time and again.
 
     Examples
     --------
@@ -35,5 +39,9 @@ def as_store(X: Any) -> AbstractStore:
     """
     if isinstance(X, AbstractStore):
         return X
+    is_on_disk = isinstance(X, np.memmap)
     X = _validation.check_design(X, finite=False)
-    return SparseStore(X) if _validation.is_sparse(X) else DenseStore(X)
+    if _validation.is_sparse(X):
+        return SparseStore(X)
+    sparse = SparseStore.of_dense(X) if passes_over_rows and not is_on_disk else None
+    return sparse or DenseStore(X)

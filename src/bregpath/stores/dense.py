@@ -35,14 +35,14 @@ class DenseStore(AbstractStore):
         self.shape = X.shape  # type: ignore[assignment]
 
     def scan(self, w: Array) -> Scan:
-        return Scan.join([scan_columns(block, w) for _, block in self._runs(None)])
+        return Scan.join([scan_columns(block, w) for _, block in self.column_runs()])
 
     def products(self, vectors: Array, columns: IntArray | None = None) -> Array:
         rows = side_by_side(vectors)
         if columns is None and self.X.dtype == np.float64:
             return one_by_one(_transposed_product(self.X, rows), len(vectors))
         out = np.empty((self.shape[1] if columns is None else len(columns), rows.shape[1]))
-        for part, block in self._runs(columns):
+        for part, block in self.column_runs(columns):
             out[part] = block.T @ rows
         return one_by_one(out, len(vectors))
 
@@ -51,7 +51,7 @@ class DenseStore(AbstractStore):
         if self.X.dtype == np.float64:
             return DenseBlock(np.ascontiguousarray(self.X.T[columns]).T, is_own=True)
         out = np.empty((len(columns), self.shape[0]))
-        for part, block in self._runs(columns):
+        for part, block in self.column_runs(columns):
             out[part] = block.T
         return DenseBlock(out.T, is_own=True)
 
@@ -74,7 +74,7 @@ class DenseStore(AbstractStore):
             return DenseBlock(self.X.T[np.ix_(columns, rows)].T, is_own=True)
         # Whole columns are copied faster than some of their numbers, and these are then near each other.
         some = np.empty((len(columns), len(rows)))
-        for part, block in self._runs(columns):
+        for part, block in self.column_runs(columns):
             block.T.take(rows, axis=1, out=some[part], mode="clip")
         return DenseBlock(some.T, is_own=True)
 
@@ -90,7 +90,7 @@ class DenseStore(AbstractStore):
         can_be_read = self.X.dtype == np.float64 and self.X.flags.f_contiguous and self.X.flags.aligned
         return Kernel("dense", {"dense": self.X}) if can_be_read else None
 
-    def _runs(self, columns: IntArray | None) -> Iterator[tuple[slice, Array]]:
+    def column_runs(self, columns: IntArray | None = None) -> Iterator[tuple[slice, Array]]:
         """Runs of columns as float64 arrays."""
         size = self.shape[1] if columns is None else len(columns)
         step = max(MIN_COLUMNS, CHUNK_BYTES // (8 * max(1, self.shape[0])))

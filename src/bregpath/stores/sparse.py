@@ -10,12 +10,17 @@ import numpy as np
 from bregpath._known_to_core import Kernel, only_for_its_class
 from bregpath._typing import Array, IntArray
 from bregpath._validation import canonical_csc
+from bregpath.stores import base
 from bregpath.stores.base import AbstractBlock, AbstractStore, Scan, beyond_squares, one_by_one, side_by_side
-from bregpath.stores.dense import ROW_BYTES
+from bregpath.stores.dense import ROW_BYTES, DenseStore
 from bregpath.stores.row_reader import RowReader
 
 __all__ = ["SparseBlock", "SparseStore"]
 
+# Of a dense X: where more of its entries differ from zero, or its rows are fewer, passes over all of them are as fast.
+MAX_STORED = 0.2
+MIN_ROWS = 500
+SAMPLE = 1000  # entries that are looked at first
 MAX_DENSE = 20_000  # columns over the share of entries that are stored, up to which dense rows are cheap to sum up
 
 
@@ -32,6 +37,24 @@ class SparseStore(AbstractStore):
     def __init__(self, X: Any) -> None:
         self.X = canonical_csc(X)
         self.shape = X.shape
+
+    @classmethod
+    def of_dense(cls, X: Array) -> SparseStore | None:
+        """A dense ``X`` without its zeros; None where these are too few for that to pay, or what is left is large."""
+        n, p = X.shape
+        entry = np.arange(SAMPLE)
+        sample = X[entry * n // SAMPLE, entry * 7919 % p]
+        if n < MIN_ROWS or np.count_nonzero(sample) > 1.5 * MAX_STORED * SAMPLE:
+            return None
+        stored = np.count_nonzero(X)
+        if stored > MAX_STORED * X.size or 12 * stored > max(base.WHOLE_BYTES, X.nbytes / 5):
+            return None
+        return cls(_without_zeros(X))
+
+    @property
+    def is_small(self) -> bool:
+        # Rows that one-hot columns do not tell apart are one to the core, but not to screening.
+        return super().is_small or (8 * self.shape[1] <= self.shape[0] and self.nbytes <= base.WHOLE_BYTES)
 
     def scan(self, w: Array) -> Scan:
         return _scan(self.X, w)
@@ -125,6 +148,18 @@ class SparseBlock(AbstractBlock):
     @only_for_its_class
     def kernel(self) -> Kernel:
         return Kernel("csc", {**_arrays(self.X), "center": self.center, "scale": self.scale})
+
+
+def _without_zeros(X: Array) -> Any:
+    from scipy.sparse import csc_array
+
+    rows, values = [], []
+    for _, run in DenseStore(X).column_runs():
+        for column in run.T:
+            rows.append(np.flatnonzero(column != 0).astype(np.int32))
+            values.append(column[rows[-1]])
+    ends = np.cumsum([0, *map(len, rows)])
+    return csc_array((np.concatenate(values), np.concatenate(rows), ends), shape=X.shape)
 
 
 def _arrays(X: Any) -> dict[str, Array]:
