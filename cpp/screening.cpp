@@ -96,8 +96,8 @@ class Store {
         for (Size j = 0; j < p_; ++j) kernels->spread(n_, dense_ + j * n_, w, mean + j, variance + j);
     }
 
-    // Weighted sums of products of dense columns, less a shift, with each other, with ones and with y, over all rows unless told
-    // which, added to one half of `out`, which has room for a multiple of four of them; the other half is made the same.
+    // Weighted sums of products of columns, less a shift, with each other, with ones and with y, over all rows unless told which, in
+    // order, added to one half of `out`, which has room for a multiple of four of them; the other half is made the same.
     void moments(nb::dict arrays) const {
         const Named from("the moments", arrays);
         const bool some = from.has("rows");
@@ -105,12 +105,12 @@ class Store {
         const int64_t* chosen = some ? from.array<const int64_t>("rows", {n}) : nullptr;
         const double *w = from.numbers("w", {n}), *y = from.numbers("y", {n}), *shift = from.numbers("shift", {p_});
         double* out = from.array<double>("out", {k, k});
-        require(dense_, "the columns are not dense");
         require(!some || std::all_of(chosen, chosen + n, [this](int64_t i) { return i >= 0 && i < n_; }), "a row is out of range");
+        require(!some || dense_ || std::is_sorted(chosen, chosen + n), "rows of sparse columns are not in order");
         nb::gil_scoped_release nogil;
         const Size rows = std::min(std::clamp(kRunNumbers / k, kMinRun, kMaxRun) & ~Size{7}, (n + 7) & ~Size{7});  // whole vectors
         const std::vector<double> ones(rows, 1.0);
-        std::vector<double> root(n), run(k * rows), gathered(some ? p_ * rows : 0);
+        std::vector<double> root(n), run(k * rows), gathered(some || !dense_ ? p_ * rows : 0);
         for (Size i = 0; i < n; ++i) root[i] = std::sqrt(w[i]);
         std::vector<Column> at(k);
         at[p_] = {ones.data()};
@@ -118,13 +118,14 @@ class Store {
             at[j].scale = scale_ ? scale_[j] : 1.0;
             at[j].center = (scale_ ? center_[j] : 0.0) + shift[j] * at[j].scale;
         }
+        SparseRuns runs(*this, dense_ ? 0 : p_, some ? chosen : nullptr, n);
         for (Size i = 0; i < n; i += rows) {
             const Size m = std::min(rows, n - i);
-            for (Size j = 0; j < p_; ++j) at[j].values = dense_ + j * n_ + i;
-            for (Size j = 0; some && j < p_; ++j) {
+            for (Size j = 0; j < p_; ++j) {
                 double* to = gathered.data() + j * rows;
-                for (Size e = 0; e < m; ++e) to[e] = dense_[j * n_ + chosen[i + e]];
-                at[j].values = to;
+                at[j].values = some || !dense_ ? to : dense_ + j * n_ + i;
+                if (!dense_) runs.fill(j, i, m, to);
+                for (Size e = 0; some && dense_ && e < m; ++e) to[e] = dense_[j * n_ + chosen[i + e]];
             }
             for (Size j = p_ + 1; j < k; ++j) at[j].values = y + i;
             kernels->gram({m, k, at.data(), true}, root.data() + i, run.data(), rows, out);
@@ -134,6 +135,30 @@ class Store {
     }
 
    private:
+    // Sparse columns of which one run of rows after the other is asked for: all rows, or those that are chosen, in order.
+    class SparseRuns {
+       public:
+        SparseRuns(const Store& of, Size columns, const int64_t* chosen, Size n)
+            : of_(of), chosen_(chosen), n_(n), next_(of.ends_, of.ends_ + columns), place_(chosen ? of.n_ : 0, -1) {
+            for (Size e = 0; chosen && e < n; ++e) place_[chosen[e]] = e;
+        }
+
+        void fill(Size j, Size first, Size m, double* to) {
+            const Size beyond = first + m == n_ ? of_.n_ : chosen_ ? chosen_[first + m] : first + m;
+            std::fill_n(to, m, 0.0);
+            for (Size& e = next_[j]; e < of_.ends_[j + 1] && of_.rows_[e] < beyond; ++e) {
+                const Size place = (chosen_ ? place_[of_.rows_[e]] : of_.rows_[e]) - first;
+                if (place >= 0) to[place] = of_.values_[e];
+            }
+        }
+
+       private:
+        const Store& of_;
+        const int64_t* chosen_;
+        Size n_;
+        std::vector<Size> next_, place_;
+    };
+
     void scan_sparse(const double* w, double* mean, double* variance) const {
         const double total = std::accumulate(w, w + n_, 0.0);
         const Size counted = n_ - std::count(w, w + n_, 0.0);

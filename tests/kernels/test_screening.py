@@ -65,14 +65,18 @@ def test_scan_of_columns_where_they_lie(kind: str, size: float, rng: np.random.G
 @pytest.mark.parametrize("n", [1, 37, 5003], ids=lambda n: f"{n} rows")
 @pytest.mark.parametrize("p", [1, 6, 23], ids=lambda p: f"{p} columns")
 @pytest.mark.parametrize("is_standardised", [False, True], ids=["as they are", "standardised"])
-def test_moments_of_columns_where_they_lie(n: int, p: int, is_standardised: bool, rng: np.random.Generator) -> None:
+@pytest.mark.parametrize("is_sparse", [False, True], ids=["dense", "sparse"])
+def test_moments_of_columns_where_they_lie(
+    n: int, p: int, is_standardised: bool, is_sparse: bool, rng: np.random.Generator
+) -> None:
     X, y, w = np.asfortranarray(rng.normal(2.0, size=(n, p))), rng.normal(size=n), rng.random(n) * (rng.random(n) < 0.8)
+    X[rng.random((n, p)) < 0.7 * is_sparse] = 0.0
     center, scale, shift = rng.normal(size=p), rng.uniform(0.5, 2.0, p), rng.normal(size=p)
-    store: AbstractStore = DenseStore(X)
+    store: AbstractStore = SparseStore(sp.csc_array(X)) if is_sparse else DenseStore(X)
     if is_standardised:
         store, X = StandardizedStore(store, center, scale), (X - center) / scale
     every = np.column_stack([X - shift, np.ones(n), y])
-    columns, some = _kernels.columns_of(store), rng.permutation(n)[: (n + 1) // 2]
+    columns, some = _kernels.columns_of(store), np.sort(rng.permutation(n)[: (n + 1) // 2])
     assert_allclose(columns.moments(w, y, shift), every.T @ (every * w[:, None]), rtol=1e-11, atol=1e-11)
     moments, every = columns.moments(w[some], y[some], shift, some), every[some]
     assert_allclose(moments, every.T @ (every * w[some, None]), rtol=1e-11, atol=1e-11)
@@ -147,6 +151,8 @@ def test_what_does_not_fit_is_refused(rng: np.random.Generator) -> None:
     dense = _kernels.columns_of(make_store("dense", rng))
     with pytest.raises(ValueError, match="a row is out of range"):
         dense.moments(np.ones(2), np.ones(2), np.zeros(P), np.array([0, N]))
+    with pytest.raises(ValueError, match="rows of sparse columns are not in order"):
+        columns.moments(np.ones(2), np.ones(2), np.zeros(P), np.array([1, 0]))
     with pytest.raises(ValueError, match="`w` has a wrong shape"):
         dense.moments(np.ones(N), np.ones(2), np.zeros(P), np.array([0, 1]))
     with pytest.raises(ValueError, match="`unit` has a wrong shape"):
@@ -181,11 +187,14 @@ def rows_of(kind: str, rng: np.random.Generator) -> np.ndarray:
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_moments_at_once_are_those_of_a_scan_and_of_products(weighted: bool, rng: np.random.Generator) -> None:
+@pytest.mark.parametrize("is_sparse", [False, True], ids=["dense", "sparse"])
+def test_moments_at_once_are_those_of_a_scan_and_of_products(
+    weighted: bool, is_sparse: bool, rng: np.random.Generator
+) -> None:
     X, y = rows_of("plain", rng), rng.normal(size=300)
     w = rng.uniform(0.5, 1.0, 300) if weighted else np.ones(300)
     w /= w.sum()
-    store, y = DenseStore(X), y - w @ y
+    store, y = SparseStore(sp.csc_array(X)) if is_sparse else DenseStore(X), y - w @ y
     moments = moments_at_once(store, w, y)
     assert moments is not None
     scan, inside = store.scan(w), X - w @ X
@@ -204,12 +213,14 @@ def test_moments_at_once_are_none_where_columns_must_be_read_first(kind: str, rn
     assert moments_at_once(store, w, rng.normal(size=300)) is None
 
 
-def test_moments_at_once_are_those_of_few_dense_columns(rng: np.random.Generator) -> None:
+def test_moments_at_once_are_those_of_few_columns(rng: np.random.Generator) -> None:
     w, y = np.full(300, 1 / 300), rng.normal(size=300)
     X = np.asfortranarray(rng.normal(size=(300, 257)))
-    for store in (DenseStore(X), DenseStore(np.ascontiguousarray(X[:, :20])), SparseStore(sp.csc_array(X[:, :20]))):
+    nearly_empty = sp.csc_array(np.where(np.arange(6000) % 1500 == 0, 1.0, 0.0).reshape(300, 20))
+    for store in (DenseStore(X), DenseStore(np.ascontiguousarray(X[:, :20])), SparseStore(nearly_empty)):
         assert moments_at_once(store, w, y) is None
-    assert moments_at_once(DenseStore(X[:, :256]), w, y) is not None
+    for store in (DenseStore(X[:, :256]), SparseStore(sp.csc_array(X[:, :20]))):
+        assert moments_at_once(store, w, y) is not None
     assert moments_at_once(DenseStore(np.asfortranarray(X[:200, :201])), w[:200], y[:200]) is None
 
 

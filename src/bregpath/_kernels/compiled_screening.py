@@ -49,9 +49,9 @@ class Columns:
         return scan.standardized(*self._units) if self._units else scan
 
     def moments(self, w: Array, y: Array, shift: Array, rows: IntArray | None = None) -> Array:
-        """Weighted sums of products of dense columns, less a shift, with each other, with ones and with ``y``.
+        """Weighted sums of products of columns, less a shift, with each other, with ones and with ``y``.
 
-        Over all rows, or some of them, whose ``w`` and ``y`` are given.
+        Over all rows, or some of them in order, whose ``w`` and ``y`` are given.
         """
         size = self._n_columns + 2
         out = np.zeros((-(-size // TILE) * TILE,) * 2)

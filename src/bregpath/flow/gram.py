@@ -107,9 +107,8 @@ class GramBlock(AbstractBlock):
 
     @cached_property
     def in_core(self) -> Any:
-        """The columns of the store for the compiled core, if it knows them and they are dense."""
-        columns = columns_of(self.problem.store)
-        return None if columns is None or columns.are_sparse else columns
+        """The columns of the store for the compiled core, if it knows them."""
+        return columns_of(self.problem.store)
 
     @property
     def matrix(self) -> Array:
@@ -301,8 +300,7 @@ def central_moments(store: AbstractStore, w: Array, y: Array, shift: Array, colu
     ``columns`` are those of the store where they lie, if they are at hand.
     """
     columns = columns_of(store) if columns is None else columns
-    is_known = columns is not None and not columns.are_sparse
-    sums = columns.moments(w, y, shift) if is_known else _sum_products(store, w, y, shift)
+    sums = _sum_products(store, w, y, shift) if columns is None else columns.moments(w, y, shift)
     total = float(w.sum())
     matrix, rest = sums[:-2, :-2], sums[:-2, -2] / total
     if (rest**2 > ROUNDING * matrix.diagonal()).any():

@@ -14,6 +14,7 @@ from bregpath.flow.gram import (
     CentralMoments,
     GramBlock,
     GramOnDemand,
+    as_dense,
     central_moments,
     products_with,
 )
@@ -85,12 +86,11 @@ def moments_at_once(store: AbstractStore, w: Array, y: Array) -> CentralMoments 
     matrix is not made at once. Weights are positive, and sum to one.
     """
     (n, p), columns = store.shape, columns_of(store)
-    if columns is None or columns.are_sparse or p > min(n, MAX_AT_ONCE):
+    if columns is None or store.row_blocks() is None or p > min(n, MAX_AT_ONCE):
         return None
     # The median of some rows: near the mean unless rows are sorted, and exact for a column that is constant.
-    blocks = store.rows(np.arange(5) * (n - 1) // 4).row_blocks()
-    assert blocks is not None  # of dense columns there are
-    shift = np.sort(np.concatenate([rows for _, rows in blocks]), axis=0)[2]
+    few = as_dense(store.rows(np.arange(5) * (n - 1) // 4).fetch(np.arange(p))).X
+    shift = np.sort(few, axis=0)[2]
     if not np.isfinite(shift).all():
         return None
     with np.errstate(over="ignore", invalid="ignore"):  # data that are not finite are found by who reads them next
