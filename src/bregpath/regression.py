@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bregpath import _frames, _kernels, _validation
+from bregpath._sums import dot
 from bregpath._typing import Array, IntArray
 from bregpath.flow.gram import CentralMoments
 from bregpath.flow.moments import Left, Moments, moments_at_once, moments_of_most
@@ -191,7 +192,7 @@ class Regression(PenalisedStudy):
             assert whole.gram is not None  # _on_rows() has seen to it
             left, units = moments_of_most(whole.gram, w), whole.units
             return left and left.restored(units.center, units.scale, units.y_unit / y_unit)
-        return moments_at_once(store, w, y - w @ y) if w.all() else None
+        return moments_at_once(store, w, y - dot(w, y)) if w.all() else None
 
     def _unit_of(self, y: Array, offset: Array, w: Array) -> float:
         """The unit of y in which a path is traced."""

@@ -32,7 +32,7 @@ from bregpath._kernels.reference import NOISE, begin
 from bregpath._typing import Array, IntArray
 from bregpath.losses import AbstractLoss
 from bregpath.penalties import AbstractPenalty
-from bregpath.stores import AbstractStore
+from bregpath.stores import AbstractBlock, AbstractStore
 
 __all__ = [
     "NOISE",
@@ -180,8 +180,8 @@ def give_back() -> None:
         _compiled.reading.give_back()
 
 
-def columns_of(store: AbstractStore) -> Any:
-    """The columns of a store, for `products`, `scan` and `moments`; None where the compiled core does not know it."""
+def columns_of(store: AbstractStore | AbstractBlock) -> Any:
+    """The columns of a store or block, for `products`, `scan` and `moments`; None where the core does not know it."""
     if _compiled is None or store.kernel() is None:
         return None
     return _compiled.screening.Columns(store)

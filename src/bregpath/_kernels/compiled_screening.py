@@ -11,7 +11,7 @@ from bregpath._kernels import screening
 from bregpath._kernels.compiled import typed
 from bregpath._typing import Array, BoolArray, IntArray
 from bregpath.penalties import AbstractPenalty
-from bregpath.stores import AbstractStore, Scan
+from bregpath.stores import AbstractBlock, AbstractStore, Scan
 from bregpath.stores.base import beyond_squares
 
 __all__ = ["Columns", "lengths", "lessen", "may_cross"]
@@ -20,12 +20,13 @@ TILE = 8  # columns that are multiplied at a time
 
 
 class Columns:
-    """The columns of a store that the compiled core knows."""
+    """The columns of a store that the compiled core knows, or of a block, which has no `scan`."""
 
-    def __init__(self, store: AbstractStore) -> None:
+    def __init__(self, store: AbstractStore | AbstractBlock) -> None:
         kernel = store.kernel()
         assert kernel is not None
-        self._store, self.are_sparse, self._n_columns = store, kernel.name == "csc", store.shape[1]
+        self._store: Any = store
+        self.are_sparse, self._n_columns = kernel.name == "csc", store.shape[1]
         numbers = typed(kernel).numbers
         self._units = (numbers["center"], numbers["scale"]) if "scale" in numbers else None
         self._core = _core.Store(store.shape[0], numbers)
@@ -44,7 +45,7 @@ class Columns:
         mean, variance = np.empty((2, self._n_columns))
         self._core.scan({"w": np.ascontiguousarray(w), "mean": mean, "variance": variance})
         if len(beyond_squares(mean, variance)):
-            return self._store.scan(w)
+            return self._store.scan(w)  # type: ignore[no-any-return]
         scan = Scan(mean, np.sqrt(variance))  # of the columns as they are stored
         return scan.standardized(*self._units) if self._units else scan
 

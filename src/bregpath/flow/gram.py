@@ -13,6 +13,7 @@ import numpy as np
 
 from bregpath._kernels import columns_of, has_compiled
 from bregpath._known_to_core import Kernel, only_for_its_class
+from bregpath._sums import dot
 from bregpath._typing import Array, IntArray
 from bregpath.problem import Problem
 from bregpath.stores import AbstractBlock, AbstractStore, DenseBlock, DenseStore, Scan, SparseBlock
@@ -70,9 +71,9 @@ class GramBlock(AbstractBlock):
     def _center_response(self) -> None:
         problem = self.problem
         y = problem.y - problem.offset[:, 0]
-        self.y_mean = float(problem.w @ y)
+        self.y_mean = dot(problem.w, y)
         self.y = y - self.y_mean
-        self.y_square = float(problem.w @ self.y**2)
+        self.y_square = dot(problem.w, self.y**2)
 
     def _read_store(self) -> None:
         """The moments that are no matrix, of all columns."""
@@ -206,7 +207,7 @@ class SparseGram(GramBlock):
         weighted.data = weighted.data * w[weighted.indices]
         products = (X.T @ weighted).toarray() - np.outer(mean, mean[first:])
         products /= scale[:, None] * scale[first:]
-        target = (weighted.T @ self.y - mean[first:] * (w @ self.y)) / scale[first:]
+        target = (weighted.T @ self.y - mean[first:] * dot(w, self.y)) / scale[first:]
         return (mean - rows.center)[first:] / scale[first:], products, target
 
     @only_for_its_class

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bregpath import _kernels
-from bregpath._kernels import Steps
+from bregpath._kernels import Steps, columns_of
 from bregpath._typing import Array, BoolArray, IntArray
 from bregpath.problem import Problem
 from bregpath.stores import AbstractBlock
@@ -227,8 +227,10 @@ class LazyDual(Dual):
 
     def _refer(self, R: Array, residual: Array) -> float:
         """Add a reference: R and the unit vector u. Returns the length of the residual."""
-        length = float(np.sqrt(self.weights @ residual.ravel() ** 2)) or 1.0
-        self.references = [*self.references, Reference(R.flatten(), residual.ravel() / length)]
+        r = residual.ravel()
+        # Not by BLAS, which has threads that would wait for each other longer than that takes.
+        length = sqrt(np.einsum("i,i,i->", self.weights, r, r)) or 1.0
+        self.references = [*self.references, Reference(R.flatten(), r / length)]
         return length
 
     def _fetch(self, columns: IntArray) -> AbstractBlock | None:
@@ -241,7 +243,8 @@ class LazyDual(Dual):
         """Of some columns, or all of them, with vectors of all rows."""
         self.products += len(rows) * (len(self.z) if columns is None else len(columns))
         if block is not None:
-            return block.rmatvec_many(rows)
+            known = columns_of(block)
+            return block.rmatvec_many(rows) if known is None else known.products(rows)  # type: ignore[no-any-return]
         return (self.columns or self.problem.store).products(rows, columns)  # type: ignore[no-any-return]
 
 

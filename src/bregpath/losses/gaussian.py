@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from bregpath._known_to_core import Kernel, only_for_its_class
+from bregpath._sums import dot
 from bregpath._typing import Array
 from bregpath.losses.base import AbstractLoss
 
@@ -41,7 +42,7 @@ class GaussianLoss(AbstractLoss):
 
     def value(self, eta: Array, y: Array, w: Array) -> float:
         residual = eta - y
-        return 0.5 * float(np.dot(w, residual * residual))
+        return 0.5 * dot(w, residual * residual)
 
     def gradient(self, eta: Array, y: Array, w: Array) -> Array:
         return w * (eta - y)
@@ -53,7 +54,7 @@ class GaussianLoss(AbstractLoss):
         return standard_deviation(y, w)
 
     def null(self, y: Array, w: Array) -> Array:
-        return np.array([np.dot(w, y)])
+        return np.array([dot(w, y)])
 
 
 def standard_deviation(y: Array, w: Array) -> float:
@@ -65,9 +66,9 @@ def standard_deviation(y: Array, w: Array) -> float:
     if largest == 0:
         return 1.0
     y = y / largest  # squares of very large or small numbers are none
-    mean = float(np.dot(w, y))
+    mean = dot(w, y)
     y -= mean
-    deviation = math.sqrt(np.dot(w, y * y))
+    deviation = math.sqrt(dot(w, y * y))
     size = math.hypot(mean, deviation)
     # A constant y (up to rounding) has no spread to measure it by.
     return largest * (deviation if deviation > 1e-12 * size else size)

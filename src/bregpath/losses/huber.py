@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from bregpath._known_to_core import Kernel, only_for_its_class
+from bregpath._sums import dot
 from bregpath._typing import Array
 from bregpath.losses.base import AbstractLoss
 from bregpath.losses.gaussian import standard_deviation
@@ -49,7 +50,7 @@ class HuberLoss(AbstractLoss):
     def value(self, eta: Array, y: Array, w: Array) -> float:
         size = np.abs(eta - y)
         inner = np.minimum(size, self.threshold)
-        return float(np.dot(w, inner * (size - 0.5 * inner)))
+        return dot(w, inner * (size - 0.5 * inner))
 
     def gradient(self, eta: Array, y: Array, w: Array) -> Array:
         return w * np.clip(eta - y, -self.threshold, self.threshold)

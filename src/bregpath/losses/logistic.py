@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import expit
 
 from bregpath._known_to_core import Kernel, only_for_its_class
+from bregpath._sums import dot
 from bregpath._typing import Array
 from bregpath.losses.base import LabelLoss, encode_labels
 
@@ -39,7 +40,7 @@ class LogisticLoss(LabelLoss):
         return Kernel("logistic", {})
 
     def value(self, eta: Array, y: Array, w: Array) -> float:
-        return float(np.dot(w, np.logaddexp(0.0, -y * eta)))
+        return dot(w, np.logaddexp(0.0, -y * eta))
 
     def gradient(self, eta: Array, y: Array, w: Array) -> Array:
         return -w * y * expit(-y * eta)
@@ -58,7 +59,7 @@ class LogisticLoss(LabelLoss):
         return 2.0 * codes - 1.0
 
     def null(self, y: Array, w: Array) -> Array:
-        positive = np.dot(w, y > 0)
+        positive = dot(w, y > 0)
         return np.array([np.log(positive / (1.0 - positive))])
 
     def predict(self, eta: Array) -> Array:

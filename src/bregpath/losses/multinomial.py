@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import logsumexp, softmax
 
 from bregpath._known_to_core import Kernel, only_for_its_class
+from bregpath._sums import dot
 from bregpath._typing import Array
 from bregpath.losses.base import LabelLoss, encode_labels
 
@@ -39,7 +40,7 @@ class MultinomialLoss(LabelLoss):
 
     def value(self, eta: Array, y: Array, w: Array) -> float:
         chosen = np.take_along_axis(eta, y[:, None], axis=1)[:, 0]
-        return float(np.dot(w, logsumexp(eta, axis=1) - chosen))
+        return dot(w, logsumexp(eta, axis=1) - chosen)
 
     def gradient(self, eta: Array, y: Array, w: Array) -> Array:
         out = softmax(eta, axis=1)

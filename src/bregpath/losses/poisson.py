@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import logsumexp, xlogy
 
 from bregpath._known_to_core import Kernel, only_for_its_class
+from bregpath._sums import dot
 from bregpath._typing import Array
 from bregpath.losses.base import AbstractLoss, check_numbers
 
@@ -33,7 +34,7 @@ class PoissonLoss(AbstractLoss):
 
     def value(self, eta: Array, y: Array, w: Array) -> float:
         with np.errstate(over="ignore"):
-            return float(np.dot(w, np.exp(_counted(eta, w)) - y * eta))
+            return dot(w, np.exp(_counted(eta, w)) - y * eta)
 
     def gradient(self, eta: Array, y: Array, w: Array) -> Array:
         with np.errstate(over="ignore"):
@@ -49,26 +50,26 @@ class PoissonLoss(AbstractLoss):
             raise ValueError(
                 f"`y` must be non-negative for the Poisson loss, found {counts.min():g} in row {counts.argmin()}."
             )
-        if not np.dot(w, counts) > 0:
+        if not dot(w, counts) > 0:
             raise ValueError("`y` is zero in every row; the Poisson rate has no maximum-likelihood estimate then.")
-        if not 1e-12 < np.dot(w, counts) < 1e15:
+        if not 1e-12 < dot(w, counts) < 1e15:
             raise ValueError(
-                f"`y` has a mean of {np.dot(w, counts):.0e}, too small or too large for a Poisson rate; count in other "
+                f"`y` has a mean of {dot(w, counts):.0e}, too small or too large for a Poisson rate; count in other "
                 "units, and give the exposure as offset=np.log(exposure)."
             )
         return counts
 
     def null(self, y: Array, w: Array) -> Array:
-        return np.array([np.log(np.dot(w, y))])
+        return np.array([np.log(dot(w, y))])
 
     def offset_level(self, offset: Array, w: Array) -> Array:
         return logsumexp(offset[w > 0], axis=0, b=w[w > 0, None])
 
     def response_size(self, y: Array, w: Array) -> float:
-        return float(np.dot(w, y))
+        return dot(w, y)
 
     def saturated(self, y: Array, w: Array) -> float:
-        return float(np.dot(w, y - xlogy(y, y)))
+        return dot(w, y - xlogy(y, y))
 
     def predict(self, eta: Array) -> Array:
         with np.errstate(over="ignore"):
