@@ -37,10 +37,10 @@ class Opposites {
     std::deque<std::vector<int32_t>> rows_;
 };
 
-// Columns of `rows` numbers times `count` sets of coefficients, three at most.
+// Columns of `rows` numbers times `count` sets of coefficients, kMostDirections at most.
 inline void multiply(const Kernels* kernels, std::span<const Column> columns, Size rows, Size count, const double* v,
                      double* out) {
-    const double none[3] = {0, 0, 0};
+    const double none[kMostDirections] = {};
     Data plain{};
     plain.q = count;
     kernels->predict({rows, Size(columns.size()), columns.data(), true}, plain, none, v, out);

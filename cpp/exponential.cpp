@@ -41,7 +41,6 @@ class Exponential {
         const auto tie_at = [&](double edge) { return std::isfinite(edge) ? set_.tie * std::abs(edge) : -1.0; };
         std::transform(low_.begin(), low_.end(), low_tie_.begin(), tie_at);
         std::transform(high_.begin(), high_.end(), high_tie_.begin(), tie_at);
-        both_.resize(2 * m_);
         require(set_.max_modes <= kMostDirections, "so many modes have no room");
         if (block.contains("make_rows")) make_rows_ = block["make_rows"], has_row_.assign(m_, false), wait_.resize(m_);
     }
@@ -145,7 +144,17 @@ class Exponential {
     double decompose(double length, double shift) {
         for (inverse_.follow(kernels, movers_, shift); !find_modes(length); inverse_.follow(kernels, movers_, shift))
             length /= set_.shorter, shift *= set_.shorter;
+        find_images();
         return length;
+    }
+
+    // The Gram matrix of all columns times the modes: of these there are no more than of products at two or three knots.
+    void find_images() {
+        const Size columns = Size(rows_.size());
+        lookout_(double(k()) * double(m_) * double(columns));
+        sums_.resize(k() * columns), images_.resize(k() * m_);
+        for (Size i = 0; i < k(); ++i) std::copy_n(&moves_[i * inverse_.size()], columns, &sums_[i * columns]);
+        multiply(kernels, rows_, m_, k(), sums_.data(), images_.data());
     }
 
     // Lanczos' method; not where it takes too many of them.
@@ -282,9 +291,8 @@ class Exponential {
         for (Size i = 0; i < k(); ++i) share.change[i] *= set_.kappa, share.past[i] *= set_.kappa;
         on_movers_.resize(2 * size);
         kernels->combine_rows(moves_.data(), size, k(), share.change, kMostDirections, 2, on_movers_.data());
-        follow_all();
         const double u = mean_along(on_movers_.data()), past = mean_along(on_movers_.data() + size);
-        kernels->coast(m_, tau, z_.data(), slope_.data(), &both_[m_], both_.data(), mean_, past, u, to.z, to.slope);
+        kernels->coast(m_, tau, z_.data(), slope_.data(), k(), images_.data(), share.change, share.past, mean_, u, past, to.z, to.slope);
         to.slope[m_] = slope_[m_] - (fit_intercept_ ? u : 0.0), to.z[m_] = z_[m_] + tau * slope_[m_];
         std::copy(integral_.begin(), integral_.end(), to.integral);
         *to.value = value_;
@@ -296,15 +304,6 @@ class Exponential {
         }
     }
 
-    // The Gram matrix of all columns times the change of coefficients, and times its integral.
-    void follow_all() {
-        const Size columns = Size(rows_.size());
-        lookout_(2 * double(m_) * double(columns));
-        sums_.resize(2 * columns);
-        for (Size l = 0; l < 2; ++l) std::copy_n(&on_movers_[l * inverse_.size()], columns, &sums_[l * columns]);
-        multiply(kernels, rows_, m_, 2, sums_.data(), both_.data());
-    }
-
     // When the first of the crossing coordinates gets beyond its bounds.
     double first_event(double low, double high) {
         follow_crossing();
@@ -313,19 +312,14 @@ class Exponential {
 
     // The sums of exponentials of the crossing coordinates alone: of changes where they move, of integrals where not.
     void follow_crossing() {
-        const Size a = Size(movers_.size()), size = inverse_.size();
         sums_.resize(crossing_.size() * k());
-        for (size_t q = 0; q < crossing_.size(); ++q) {
-            const Size j = crossing_[q];
-            const auto found = std::lower_bound(movers_.begin(), movers_.end(), j);
-            const bool moves = found != movers_.end() && *found == j;
-            if (!moves) {  // its column of the Hessian: of the Gram matrix there may be no other rows than those that moved
-                spare_.assign(a, mean_[j]);
-                for (size_t i = 0; i < rows_.size(); ++i) spare_[i] = rows_[i].values[j] + mean_[j] * mean_[movers_[i]];
-            }
-            for (Size i = 0; i < k(); ++i) {
-                const double* move = &moves_[i * size];
-                sums_[q * k() + i] = moves ? move[found - movers_.begin()] : dot(spare_.data(), move, a);
+        for (Size i = 0; i < k(); ++i) {
+            const double *move = &moves_[i * inverse_.size()], *image = &images_[i * m_], mean = mean_along(move);
+            for (size_t q = 0; q < crossing_.size(); ++q) {
+                const Size j = crossing_[q];
+                const auto found = std::lower_bound(movers_.begin(), movers_.end(), j);
+                const bool moves = found != movers_.end() && *found == j;
+                sums_[q * k() + i] = moves ? move[found - movers_.begin()] : image[j] + mean * mean_[j];
             }
         }
     }
@@ -364,9 +358,10 @@ class Exponential {
     MoverInverse inverse_;
     // Its modes.
     Aligned basis_, rest_, moves_, on_movers_;
+    std::vector<double> images_;  // of the moves, by the Gram matrix
     std::vector<double> diagonal_, off_, rates_, mix_, tail_;
     std::vector<double> bends_, bent_, knots_;
-    std::vector<double> sums_, spare_, both_;
+    std::vector<double> sums_, spare_;
     std::vector<double> decays_ = std::vector<double>(2 * kMostDirections);
 };
 

@@ -171,8 +171,9 @@ struct Kernels {
     // The integral of exp(-rate tau) of k rates, and that of the integral.
     void (*decay)(Size k, const double* rates, double tau, double* change, double* past);
     // Coordinates at rest after a time; by how much the farthest is beyond its bounds.
-    void (*coast)(Size m, double time, const double* z, const double* slope, const double* past, const double* change,
-                  const double* mean, double past_of_mean, double change_of_mean, double* z_then, double* slope_then);
+    void (*coast)(Size m, double time, const double* z, const double* slope, Size k, const double* images, const double* change,
+                  const double* past, const double* mean, double change_of_mean, double past_of_mean, double* z_then,
+                  double* slope_then);
     double (*farthest)(Size m, const double* z, const double* low, const double* high);
     // out = c0 a0 + c1 a1 + c2 a2 + c3 a3 + c4 a4: a stage of the Runge-Kutta-Chebyshev recursion.
     void (*combine)(Size size, const double* c, const double* const* a, double* out);

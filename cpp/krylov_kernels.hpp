@@ -137,13 +137,18 @@ void decay(Size k, const double* rates, double tau, double* change, double* past
     }
 }
 
-// Where coordinates at rest are after a time, and how fast: less what others do to them directly, and by the mean.
-void coast(Size m, double time, const double* z, const double* slope, const double* past, const double* change,
-           const double* mean, double past_of_mean, double change_of_mean, double* z_then, double* slope_then) {
+// Where coordinates at rest are after a time, and how fast: less what k modes of the others do to them directly, and by the mean.
+void coast(Size m, double time, const double* z, const double* slope, Size k, const double* images, const double* change,
+           const double* past, const double* mean, double change_of_mean, double past_of_mean, double* z_then, double* slope_then) {
 #pragma omp simd
     for (Size j = 0; j < m; ++j) {
-        slope_then[j] = slope[j] - (change[j] + change_of_mean * mean[j]);
-        z_then[j] = z[j] + time * slope[j] - (past[j] + past_of_mean * mean[j]);
+        slope_then[j] = slope[j] - change_of_mean * mean[j];
+        z_then[j] = z[j] + time * slope[j] - past_of_mean * mean[j];
+    }
+    for (Size i = 0; i < k; ++i) {
+        const double once = change[i], twice = past[i], *image = images + i * m;
+#pragma omp simd
+        for (Size j = 0; j < m; ++j) slope_then[j] -= once * image[j], z_then[j] -= twice * image[j];
     }
 }
 

@@ -2,6 +2,7 @@
 // flow/screening.py.
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <numeric>
 #include <vector>
 
@@ -110,7 +111,10 @@ class Store {
         nb::gil_scoped_release nogil;
         const Size rows = std::min(std::clamp(kRunNumbers / k, kMinRun, kMaxRun) & ~Size{7}, (n + 7) & ~Size{7});  // whole vectors
         const std::vector<double> ones(rows, 1.0);
-        std::vector<double> root(n), run(k * rows), gathered(some || !dense_ ? p_ * rows : 0);
+        std::vector<double> root(n);
+        // Nobody sets this room to zero first: it is as large as what is summed up where rows are few.
+        const auto run = std::make_unique_for_overwrite<double[]>(k * rows);
+        const auto gathered = std::make_unique_for_overwrite<double[]>(some || !dense_ ? p_ * rows : 0);
         for (Size i = 0; i < n; ++i) root[i] = std::sqrt(w[i]);
         std::vector<Column> at(k);
         at[p_] = {ones.data()};
@@ -122,13 +126,13 @@ class Store {
         for (Size i = 0; i < n; i += rows) {
             const Size m = std::min(rows, n - i);
             for (Size j = 0; j < p_; ++j) {
-                double* to = gathered.data() + j * rows;
+                double* to = gathered.get() + j * rows;
                 at[j].values = some || !dense_ ? to : dense_ + j * n_ + i;
                 if (!dense_) runs.fill(j, i, m, to);
                 for (Size e = 0; some && dense_ && e < m; ++e) to[e] = dense_[j * n_ + chosen[i + e]];
             }
             for (Size j = p_ + 1; j < k; ++j) at[j].values = y + i;
-            kernels->gram({m, k, at.data(), true}, root.data() + i, run.data(), rows, out);
+            kernels->gram({m, k, at.data(), true}, root.data() + i, run.get(), rows, out);
         }
         for (Size l = 0; l < k; ++l)
             for (Size c = 0; c < l; ++c) out[l * k + c] = out[c * k + l];

@@ -9,7 +9,7 @@ __all__ = ["changed"]
 R = TypeVar("R")
 
 
-def changed(record: R, **changes: Any) -> R:
+def changed(record: R, /, **changes: Any) -> R:
     """The same record but for some fields: `dataclasses.replace` without its checks, in a tenth of its time.
 
     Properties that the record has cached go over, so that they must not depend on what is changed.

@@ -168,7 +168,7 @@ class Path:
     @cached_property
     def models(self) -> tuple[Array, IntArray, Array]:
         """The same in the units of the flow, as `bregpath.flow.trajectory.Trajectory.read` returns them."""
-        return self.trajectory.read(self._inside(self.t))
+        return self.trajectory.read(np.minimum(self.t * self.units.y_unit, self._inside_end))
 
     def read(self, times: Array) -> tuple[Array, IntArray, Array]:
         """Many models at once: intercepts (T, q), the columns ever active (E,), and their coefficients (T, E, q)."""

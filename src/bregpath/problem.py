@@ -85,6 +85,10 @@ class Problem:
         eta = self.store.spread(alpha, block.matvec(beta))
         return eta + self.offset if offset else eta
 
+    def level(self, alpha: Array) -> Array:
+        """The same where all coefficients are zero, of a store with intercepts."""
+        return self.store.spread(alpha, np.zeros((self.store.shape[0], self.offset.shape[1]))) + self.offset
+
     def value(self, eta: Array) -> float:
         """Loss at ``eta``."""
         return self.loss.value(self._flat(eta), self.y, self.w)
@@ -125,6 +129,8 @@ class Beginning(NamedTuple):
 
     def predictor(self, problem: Problem) -> Array:
         columns = np.flatnonzero(self.beta.any(axis=1))
+        if not len(columns) and problem.store.has_intercepts:
+            return problem.level(self.alpha)
         return problem.predictor(problem.store.fetch(columns), self.alpha, self.beta[columns])
 
 
@@ -160,16 +166,13 @@ def null_model(problem: Problem, max_iter: int = 200) -> NullModel:
     free = penalty.free.nonzero()[0]
     if len(free):  # a constant column inside a free group is held at zero
         free = free[np.any((penalty.lower[free] < 0) | (penalty.upper[free] > 0), axis=1)]
-    block = problem.store.fetch(free)
-    full = np.zeros(problem.beta_shape)
-    q = problem.n_alpha
-    alpha, beta = np.zeros(q), full[free]
-    has_intercepts = problem.fit_intercept and problem.store.has_intercepts
-    if has_intercepts:
+    full, alpha = np.zeros(problem.beta_shape), np.zeros(problem.n_alpha)
+    if problem.fit_intercept and problem.store.has_intercepts:
         alpha = np.asarray(problem.loss.null(problem.y, problem.w), dtype=float).copy()
+        if problem.loss.null_is_exact and not len(free) and not problem.offset.any():
+            return NullModel(alpha, full, problem.level(alpha))
+    block, beta = problem.store.fetch(free), full[free]
     eta = problem.predictor(block, alpha, beta)
-    if has_intercepts and problem.loss.null_is_exact and not len(free) and not problem.offset.any():
-        return NullModel(alpha, full, eta)
     newton = _Newton(problem, block, problem.scan.size[free] if len(free) else np.zeros(0))
     value = problem.value(eta)
     size, change = np.inf, np.inf

@@ -170,10 +170,11 @@ class Regression(PenalisedStudy):
             penalty = deepcopy(penalty) if penalty is self.penalty else penalty
             penalty.lower *= factor
             penalty.upper *= factor
-        moments, slope = Moments() if whole is None else Moments(whole.gram, whole.units.scale / scale), None
         if known is not None:
             matrix, target = known.scaled(scale)
             moments, slope = Moments(matrix=matrix), target[:, None]
+        else:
+            moments, slope = Moments() if whole is None else Moments(whole.gram, whole.units.scale / scale), None
         problem = Problem(inside, loss, penalty, y, w, offset, self.kappa, self.fit_intercept, scan, moments, slope)
         return Assembled(problem, Units(center, scale, y_unit, shift))
 
@@ -283,7 +284,8 @@ def without_constants(y: Array, offset: Array, loss: AbstractLoss, w: Array) -> 
         offset, shift = offset - level, shift - level
     if vars(type(loss)).get("is_location", False):  # of this very class: a subclass may have changed the formulas
         counted = y[w > 0]
-        level = loss.null(y, w) if np.ptp(counted) > 0 else counted[:1]  # a constant y leaves nothing, not rounding
+        varies = (counted != counted[0]).any()
+        level = loss.null(y, w) if varies else counted[:1]  # a constant y leaves nothing, not rounding
         y, shift = y - level[0], shift + level
     return y, offset, shift
 

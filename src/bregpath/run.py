@@ -15,6 +15,7 @@ import numpy as np
 from bregpath import _frames, _interrupts, _validation
 from bregpath._kernels import Steps
 from bregpath._progress import progress_bar
+from bregpath._records import changed
 from bregpath._typing import Array, IntArray
 from bregpath.flow import FLOWS, GISS, GLBI, AbstractFlow
 from bregpath.flow.gram import GramBlock
@@ -186,15 +187,17 @@ class Track(AbstractTrack):
 
     def judge(self, record: Record, steps: Steps, count: Callable[[], Array]) -> tuple[Result, float] | None:
         """End by the user's rule, or when nothing is left to explain."""
-        span, share = self.null - self.problem.floor, self.options.saturation
-        ratio = 1.0 - (steps.value - self.problem.floor) / span if span > 0 else np.zeros(len(steps) + 1)
-        limit = share if share is not None and self.problem.loss.can_saturate else np.inf
+        floor, share = self.problem.floor, self.options.saturation
+        span = self.null - floor
+        left = 1.0 - share if share is not None and self.problem.loss.can_saturate and span > 0 else -np.inf
         if record.trajectory.average is not None:
-            limit = 1.0 - LAG * (1.0 - limit)
-        saturated = (ratio[1:] >= limit).nonzero()[0] + 1
+            left *= LAG
+        saturated = (steps.value[1:] <= floor + left * span).nonzero()[0] + 1
         last = int(saturated[0]) if len(saturated) else len(steps)
         if self.stop is not None:
-            end = self._stopped(self.stop, record.trajectory, steps, ratio[: last + 1], count())
+            value = steps.value[: last + 1]
+            ratio = 1.0 - (value - floor) / span if span > 0 else np.zeros_like(value)
+            end = self._stopped(self.stop, record.trajectory, steps, ratio, count())
             if end is not None:
                 return Result.STOPPED, end
         # A model that jumps to an unpenalised fit of everything is not part of the path.
@@ -248,16 +251,12 @@ class Track(AbstractTrack):
 
     def plain(self) -> Track:
         """The same track, read without an average."""
-        track = copy(self)
-        track.record = self.record._replace(trajectory=self.record.trajectory.plain)
-        return track
+        return changed(self, record=self.record._replace(trajectory=self.record.trajectory.plain))
 
     def with_plain(self) -> Track:
         """The same track, read as a mean and, behind these models, without an average."""
-        track, trajectory = copy(self), self.record.trajectory
-        assert isinstance(trajectory, MeanTrajectory)
-        track.record = self.record._replace(trajectory=replace(trajectory, has_plain=True))
-        return track
+        trajectory = changed(self.record.trajectory, has_plain=True)
+        return changed(self, record=self.record._replace(trajectory=trajectory))
 
     def reached(self, times: Array, end: float = np.inf) -> Array:
         """Some times up to the end of the path, which is the last of them where it comes before."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from threading import Lock
 from typing import Any, ClassVar, TypeVar
 
@@ -74,7 +75,7 @@ class AbstractStudy(ABC):
     encoder: _frames.ColumnEncoder | None = None
     stops_replicates: ClassVar[bool] = False
 
-    @property
+    @cached_property
     def pool(self) -> IntArray:
         """The rows that count, from which others may be drawn."""
         return np.flatnonzero(self.w > 0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,13 +10,14 @@ import bregpath._kernels._core as _core
 from bregpath import _interrupts
 from bregpath._kernels import crossing, exponential, reference
 from bregpath._kernels.compiled import Layout, typed
-from bregpath._kernels.exponential_record import Stretch, block_of, coordinates, rows_behind
+from bregpath._kernels.exponential_record import Stretch, block_of, rows_behind, write_coordinates
 from bregpath._kernels.records import Knot, Memory, Steps, System
+from bregpath._records import changed
 from bregpath._typing import Array, IntArray
 
 __all__ = ["advance"]
 
-LARGE = ("z", "slope", "integral")
+KNOTS = ("z", "slope", "integral", "t", "value")
 CONSTANTS = {
     name: getattr(exponential, name)
     for name in (
@@ -36,31 +36,30 @@ def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps:
     key = f"layout of {max_steps} knots, {keep_rows}"
     if key not in system.cache:
         integrals = 0 if rows_behind(system) is None else size
-        shapes = dict(zip(LARGE, [(rows, size), (rows, size), (rows, integrals)], strict=True))
-        system.cache[key] = Layout(shapes, is_one_piece=not keep_rows)
+        shapes = dict(zip(KNOTS, [(rows, size), (rows, size), (rows, integrals), (rows,), (rows,)], strict=True))
+        system.cache[key] = Layout({**shapes, "h": (rows,)}, is_one_piece=not keep_rows)
     arrays = system.cache[key].arrays()
-    t, h, value = np.empty((3, rows))
-    cuts, modes = np.zeros((2, rows + 1), dtype=np.int64)
-    t[0], value[0], arrays["integral"][0] = knot.t, knot.value, 0.0
-    arrays["z"][0], arrays["slope"][0] = coordinates(knot, kappa)
-    given = {**arrays, "t": t, "h": h, "value": value, "cuts": cuts[1:], "modes": modes[1:]}
+    arrays["t"][0], arrays["value"][0], arrays["integral"][0] = knot.t, knot.value, 0.0
+    write_coordinates(knot, kappa, arrays["z"][0], arrays["slope"][0])
+    cuts, modes = marks = np.empty((2, rows + 1), dtype=np.int64)
+    marks[:, 0] = 0
+    given = {**arrays, "cuts": cuts[1:], "modes": modes[1:]}
     steps, trouble = _exponential(system).advance(given, memory.h, until, max_steps)
-    cuts, modes = cuts[: steps + 1], modes[: steps + 1].cumsum()
+    h, cuts, modes = arrays["h"], cuts[: steps + 1], modes[: steps + 1].cumsum()
     knots = int(cuts[-1]) + 1
 
     def remember(k: int) -> Memory:
         step = int(cuts.searchsorted(k))
         gradients = int(modes[step])
-        return replace(
+        return changed(
             memory,
             h=float(h[step - 1]) if step else memory.h,
             gradients=memory.gradients + gradients,
             products=memory.products + gradients * size,
         )
 
-    # What is recorded as it is does not keep all the room.
-    z, slope, integral = (arrays[name][:knots] for name in LARGE)
-    made = Stretch(t[:knots].copy(), z, slope, integral, value[:knots].copy())
+    z, slope, integral, t, value = (arrays[name][:knots] for name in KNOTS)
+    made = Stretch(t.copy(), z, slope, integral, value.copy())  # what is recorded as it is does not keep all the room
     return block_of(system, knot, made, cuts, remember, trouble == "interrupted", keep_rows, _predictors)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from bregpath._kernels.records import Knot, Memory, Steps, System
 from bregpath._typing import Array, IntArray
 
-__all__ = ["Stretch", "block_of", "coordinates", "predictors", "rows_behind", "values"]
+__all__ = ["Stretch", "block_of", "coordinates", "predictors", "rows_behind", "values", "write_coordinates"]
 
 
 class Stretch(NamedTuple):
@@ -28,9 +28,11 @@ class Stretch(NamedTuple):
 
 
 def rows_behind(system: System) -> Array | None:
-    """The columns behind a Gram matrix; where it stands for all of them nobody asks for rows."""
-    kernel = system.block.kernel()
-    return kernel.numbers.get("dense") if kernel else None
+    """The columns behind a Gram matrix, looked up once; where it stands for all of them nobody asks for rows."""
+    if "rows behind" not in system.cache:
+        kernel = system.block.kernel()
+        system.cache["rows behind"] = kernel.numbers.get("dense") if kernel else None
+    return system.cache["rows behind"]  # type: ignore[no-any-return]
 
 
 def predictors(system: System, columns: IntArray, alpha: Array, beta: Array) -> Array:
@@ -45,8 +47,15 @@ Predict = Callable[[System, IntArray, Array, Array], Array]
 
 def coordinates(knot: Knot, kappa: float) -> tuple[Array, Array]:
     """Columns and intercept of a knot as one vector, and its slope."""
-    z = np.concatenate((knot.z[:, 0], knot.alpha / kappa))
-    return z, np.concatenate((knot.slope[:, 0], knot.alpha_slope / kappa))
+    z, slope = np.empty((2, len(knot.z) + 1))
+    write_coordinates(knot, kappa, z, slope)
+    return z, slope
+
+
+def write_coordinates(knot: Knot, kappa: float, z: Array, slope: Array) -> None:
+    """The same, to where they shall be."""
+    z[:-1], z[-1] = knot.z[:, 0], knot.alpha[0] / kappa
+    slope[:-1], slope[-1] = knot.slope[:, 0], knot.alpha_slope[0] / kappa
 
 
 def block_of(
@@ -73,7 +82,7 @@ def block_of(
         R=R,
         residual=residual,
         value=knots.value,
-        reach=np.zeros_like(knots.t),
+        reach=np.zeros(len(knots.t)),
         memory=remember,
         interrupted=interrupted,
         cuts=cuts,
@@ -109,7 +118,7 @@ def values(system: System, alpha: Array, beta: Array) -> Array:
     assert kernel is not None  # exponential.applies() has seen to it
     moments, beta = kernel.numbers, beta[..., 0]
     used = np.flatnonzero(beta.any(axis=0))  # the others may have no row in the matrix
-    beta, gram = beta[:, used], moments["gram"][np.ix_(used, used)]
+    beta, gram = beta[:, used], moments["gram"][used[:, None], used]
     u = alpha[:, 0] + beta @ moments["gram_mean"][used] - moments["y_mean"]
-    spread = moments["y_square"] + np.sum(beta * (beta @ gram - 2 * moments["gram_target"][used]), axis=1)
+    spread = moments["y_square"] + (beta * (beta @ gram - 2 * moments["gram_target"][used])).sum(axis=1)
     return 0.5 * (spread + u * u)  # type: ignore[no-any-return]

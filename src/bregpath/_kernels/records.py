@@ -153,9 +153,10 @@ class Steps:
             return self
         return replace(self, **{name: getattr(self, name)[: n + 1] for name in (*_KNOT, "reach")})
 
-    def end(self) -> tuple[Knot, Any]:
-        """The last knot."""
-        row = {name: getattr(self, name)[-1] for name in _ARRAYS}
+    def end(self, keeps_room: bool = True) -> tuple[Knot, Any]:
+        """The last knot, which holds the room of all of them unless it is copied."""
+        fields = vars(self)
+        row = {name: fields[name][-1] if keeps_room else fields[name][-1].copy() for name in _ARRAYS}
         return Knot(t=float(self.t[-1]), value=float(self.value[-1]), **row), self.memory(len(self))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from bregpath import _kernels
 from bregpath._kernels import Knot, Memory, Steps, System
 from bregpath.flow.reading import CubicOfDual, LineOfDual
@@ -35,7 +37,7 @@ class GLBI(ScreenedFlow):
     def can_gram(self) -> bool:
         return super().can_gram or self.asks_for_rows
 
-    @property
+    @cached_property
     def asks_for_rows(self) -> bool:
         return _kernels.takes_moments(self.problem, self.step)
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 
 import numpy as np
 
 from bregpath._kernels import Knots, Steps
+from bregpath._records import changed
 from bregpath._typing import Array, BoolArray, IntArray
 from bregpath.flow.era import Era
 from bregpath.flow.reading import AbstractReading, Chunk, Models
@@ -56,7 +57,7 @@ class MeanTrajectory(Trajectory):
         """The mean of what has been recorded; of eras the integrals are known, ``begun`` up to their end."""
         out = cls(**{f.name: getattr(record, f.name) for f in fields(record)} | {"chunks": []}, power=power)
         for chunk in record.chunks:
-            out = replace(out, chunks=[*out.chunks, out.finished(chunk, out.order, begun)])
+            out = changed(out, chunks=[*out.chunks, out.finished(chunk, out.order, begun)])
         return out
 
     @property

@@ -128,7 +128,8 @@ class ScreenedFlow(AbstractFlow):
             steps = self.steps_of(system, knot, memory, until, max_steps, keep_rows=not whole)
             certificate = working.certify(steps)
             steps = steps.first(certificate.certain)
-            knot, memory = steps.end()
+            # The room of a long block is for the next one: of many tracks each would hold its own else.
+            knot, memory = steps.end(keeps_room=not whole)
             if len(certificate.columns):
                 working.grow(certificate)
                 knot, memory = knot.grow(certificate.z, certificate.slope), memory.grow(certificate.z)
@@ -140,9 +141,9 @@ class ScreenedFlow(AbstractFlow):
                 raise KeyboardInterrupt
 
     def values(self, state: State, alpha: Array, columns: IntArray, beta: Array) -> Array:
-        inside = np.zeros((len(alpha), *state.knot.z.shape))
-        sorter = np.argsort(state.columns)
-        inside[:, sorter[np.searchsorted(state.columns, columns, sorter=sorter)]] = beta
+        inside, place = np.zeros((len(alpha), *state.knot.z.shape)), np.empty(self.problem.beta_shape[0], dtype=int)
+        place[state.columns] = np.arange(len(state.columns))
+        inside[:, place[columns]] = beta
         return _kernels.values(self._workplace(state).system, alpha, inside)
 
     def costs(self, state: State) -> Costs:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, replace
+from operator import itemgetter
 
 import numpy as np
 
@@ -131,18 +132,17 @@ class Trajectory:
         """The record with a block of steps, and what counts the active columns at each of its knots."""
         columns = steps.columns
         active, changes = self.reading.changes(columns, steps.z)
+        number = len(self.chunks)
         named = columns.take([j for _, j, _ in changes]).tolist() if changes else ()
-        moved = [(column, k, enters) for (k, _, enters), column in zip(changes, named, strict=True)]
-        entered, left = ([(column, k) for column, k, up in moved if up is enters] for enters in (True, False))
-        new = [column for column, _ in entered]
-        if not self.chunks:
+        events = [(column, number, k, enters) for (k, _, enters), column in zip(changes, named, strict=True)]
+        events.sort(key=itemgetter(3), reverse=True)  # first what enters
+        new = [column for column, _, _, enters in events if enters]
+        if not number and active:
             # Free columns, and the first entry itself if rounding puts it beyond its threshold.
             first = columns[active]
-            entered[:0] = [(j, 0) for j in first[~self.penalty.free_among(first)].tolist()]
+            events[:0] = [(j, 0, 0, True) for j in first[~self.penalty.free_among(first)].tolist()]
             new[:0] = first.tolist()
-        order = self._order_with(np.array(new, dtype=int)) if new else self.order
-        number = len(self.chunks)
-        events = [(j, number, k, up) for up, some in ((True, entered), (False, left)) for j, k in some]
+        order = self._order_with(new) if new else self.order
         place = np.empty(len(self.penalty.weights), dtype=int)
         place[columns] = np.arange(len(columns))
         kept = place[order]
@@ -163,12 +163,12 @@ class Trajectory:
         )
         return longer, lambda: np.count_nonzero(self.reading.active(columns, steps.z), axis=1)
 
-    def _order_with(self, columns: IntArray) -> IntArray:
+    def _order_with(self, columns: list[int]) -> IntArray:
         """The columns so far, and behind them those of some that are new, in their order."""
         known = np.zeros(len(self.penalty.weights), dtype=bool)
         known[self.order] = True
-        new = list(dict.fromkeys(columns[~known[columns]].tolist()))
-        return np.concatenate([self.order, np.array(new, dtype=int)]) if new else self.order
+        new = [column for column in dict.fromkeys(columns) if not known[column]]
+        return np.concatenate([self.order, new]) if new else self.order
 
     def finished(self, chunk: Chunk, order: IntArray) -> Chunk:
         """The next chunk as it is kept; ``order`` has its columns."""
@@ -219,13 +219,13 @@ class Trajectory:
         parts = self.parts
         if not parts:
             return
-        starts = np.array([part.t[0] for part in parts])
-        holder = starts.searchsorted(times, side="right") - 1
-        holder[times <= starts[0]] = -1
-        for index in sorted(set(holder.tolist()) - {-1}):
-            here = (holder == index).nonzero()[0]
-            first, end = int(here[0]), int(here[-1]) + 1
-            yield parts[index], slice(first, end) if end - first == len(here) else here
+        in_order = (times[1:] >= times[:-1]).all()
+        by_time = times if in_order else times[order := times.argsort(kind="stable")]
+        firsts = by_time.searchsorted([part.t[0] for part in parts]).tolist()
+        firsts[0] = int(by_time.searchsorted(parts[0].t[0], side="right"))
+        for part, first, end in zip(parts, firsts, [*firsts[1:], len(times)], strict=True):
+            if first < end:
+                yield part, slice(first, end) if in_order else order[first:end]
 
     def event_times(self) -> tuple[IntArray, Array, BoolArray]:
         """Column, exact time and direction (True: entered) of every change of the support, in order of time."""

@@ -75,9 +75,11 @@ def _read(measure: Any, loss: AbstractLoss, name: str | None = None) -> Scorer:
 
 
 def _deviance(loss: AbstractLoss, unit: float, eta: Array, y: Array, w: Array) -> Array:
+    values = _kernels.losses(loss, eta, y, w)
+    if values is not None:
+        return loss.deviance_factor * values
     if loss.name in _ROWWISE and loss.kernel() is not None:
-        values = _kernels.losses(loss, eta, y, w)
-        return _ROWWISE[loss.name](eta, y) @ w if values is None else loss.deviance_factor * values
+        return _ROWWISE[loss.name](eta, y) @ w
     # Losses with units count in those of the path on all rows (the bend of Huber's loss is a multiple of them).
     y = y / unit if loss.has_units else y
     return np.array([unit**2 * loss.deviance(e / unit, y, w) for e in eta])
