@@ -122,7 +122,7 @@ class Store {
             at[j].scale = scale_ ? scale_[j] : 1.0;
             at[j].center = (scale_ ? center_[j] : 0.0) + shift[j] * at[j].scale;
         }
-        SparseRuns runs(*this, dense_ ? 0 : p_, some ? chosen : nullptr, n);
+        SparseRuns runs(*this, dense_ ? 0 : p_, dense_ ? nullptr : chosen, n);
         for (Size i = 0; i < n; i += rows) {
             const Size m = std::min(rows, n - i);
             for (Size j = 0; j < p_; ++j) {
