@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+import bregpath
 from tests.fuzz.oracle import Oracle
 from tests.fuzz.supervise import KINDS, Task, supervise
 from tests.helpers import golden
@@ -66,6 +69,35 @@ def test_oracle_iterates_as_the_golden_numbers(model: str, name: str) -> None:
     for state, alpha, beta in zip(states, intercepts, coef, strict=True):
         assert_allclose(beta, np.reshape(state["beta"], beta.shape), atol=1e-10)
         assert_allclose(alpha, np.ravel(state["alpha"]), atol=1e-10)
+
+
+def test_paths_that_stall_are_counted() -> None:
+    tasks = [Task("tests.fuzz.test_fuzz_slice:stall", (0,)), Task("screening", (0,))]
+    outcomes = {o.task: o for o in supervise(tasks, jobs=1, limit=60.0)}
+    assert [outcomes[task].status for task in tasks] == ["held", "held"]
+    assert outcomes[tasks[0]].ends == {"begun": 2, "STALLED": 1, "SATURATED": 1}
+    assert outcomes[tasks[1]].n_stalled == 0 < outcomes[tasks[1]].ends["begun"]
+
+
+def stall(seed: int) -> None:
+    """One path that ends before a wall of infinite loss, and one without it."""
+    X = np.random.default_rng(seed).normal(size=(50, 2))
+    for wall in (0.5, np.inf):
+        loss = WalledSquares(wall)
+        bregpath.trace_path(X, X[:, 0], loss=loss, standardize="X", fit_intercept=False, t_ratio=5.0)
+
+
+@dataclass(frozen=True)
+class WalledSquares:
+    """Infinite where the predictor is beyond a wall."""
+
+    wall: float
+
+    def value(self, eta, y, w):
+        return np.inf if np.abs(eta).max() > self.wall else 0.5 * np.dot(w, (eta - y) ** 2)
+
+    def gradient(self, eta, y, w):
+        return w * (eta - y)
 
 
 def test_a_hang_and_a_crash_are_reported_and_the_rest_goes_on() -> None:
