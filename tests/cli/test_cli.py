@@ -28,16 +28,6 @@ def make_table(tmp_path_factory):
     return str(file)
 
 
-@pytest.fixture(params=[True, False], ids=["pandas", "plain"])
-def reader(request, monkeypatch):
-    """With pandas, and as if it were missing."""
-    if request.param:
-        pytest.importorskip("pandas")
-        pytest.importorskip("narwhals")
-    else:
-        hide(monkeypatch, "pandas")
-
-
 NUMBERS = drop("id", "grade", "level", "even")
 
 
