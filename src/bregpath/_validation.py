@@ -5,6 +5,8 @@ from __future__ import annotations
 import numbers
 import operator
 import sys
+import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -29,8 +31,11 @@ __all__ = [
     "check_weights",
     "finite_columns",
     "is_sparse",
+    "tell_unrepeated",
     "unmasked",
 ]
+
+UNREPEATED, MANY_ROWS = 0.9, 20  # labels over rows, of so many rows at least, from which on labels tell nothing
 
 
 def is_sparse(X: Any) -> bool:
@@ -112,11 +117,30 @@ def _sparse(X: Any, finite: bool) -> Any:
         raise TypeError(f"`X` must hold real numbers, found dtype {X.dtype}.")
     if len(X.shape) != 2:
         raise ValueError(f"`X` must be two-dimensional (rows x columns), found shape {X.shape}.")
+    _check_indices(X)
     X = canonical_csc(X if X.dtype in (np.float32, np.float64) else X.astype(np.float64))
     if finite and not np.isfinite(X.data).all():
         owner = np.repeat(np.arange(X.shape[1]), np.diff(X.indptr))
         check_finite_columns(np.bincount(owner, weights=~np.isfinite(X.data), minlength=X.shape[1]) == 0)
     return X
+
+
+def _check_indices(X: Any) -> None:
+    """Those of compressed formats lie inside the matrix: SciPy takes them as they are, and would read elsewhere."""
+    if X.format not in ("csr", "csc"):
+        return
+    n_starts, size = X.shape if X.format == "csr" else X.shape[::-1]
+    starts, indices = X.indptr, X.indices
+    has_order = len(starts) == n_starts + 1 and starts[0] == 0 and (starts[1:] >= starts[:-1]).all()
+    if not (has_order and starts[-1] <= min(len(indices), len(X.data))):
+        raise ValueError("`X` is a damaged sparse matrix: its `indptr` does not fit its shape and data; make it anew.")
+    used = indices[: starts[-1]]
+    if len(used) and not (used.min() >= 0 and used.max() < size):
+        wrong = used[(used < 0) | (used >= size)][0]
+        raise ValueError(
+            f"`X` is a damaged sparse matrix: it has an index {wrong} where 0 to {size - 1} are possible in shape "
+            f"{X.shape}; make it anew, with its right shape."
+        )
 
 
 def _dense(X: Any, finite: bool) -> Array:
@@ -152,6 +176,19 @@ def check_weights(sample_weight: Any, n: int) -> Array:
     if not w.sum() > 0:
         raise ValueError("`sample_weight` is zero everywhere; at least one row must count.")
     return w / w.sum()
+
+
+def tell_unrepeated(n_labels: Mapping[str, int], n: int, remedy: str, stacklevel: int) -> None:
+    """Warn of columns of labels of which hardly any occurs twice in ``n`` rows: identifiers, dates, numbers."""
+    found = [repr(name) for name, count in n_labels.items() if n >= MANY_ROWS and count > UNREPEATED * n]
+    if found:
+        more = f" and {len(found) - 5} more" if len(found) > 5 else ""
+        warnings.warn(
+            f"`X` has a label of its own in nearly every row of column(s) {', '.join(found[:5])}{more}: nothing can be "
+            f"learned from them. {remedy}",
+            UserWarning,
+            stacklevel=stacklevel + 1,
+        )
 
 
 def check_unit(unit: float) -> float:

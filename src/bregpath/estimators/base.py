@@ -245,6 +245,7 @@ class AbstractBregmanEstimator(RegressionParameters):
         if sample_weight is not None:
             rows = np.empty((len(y), 0))  # of X, which may be a frame, only their number is asked
             weights = _check_sample_weight(_plain("sample_weight", sample_weight), rows, dtype=np.float64)
+            weights = _validation.check_counts(weights, len(y))
             options["sample_weight"] = weights
         check_stop_of_kappas(self.stop, several)
         with _interrupts.all_or_nothing():
