@@ -53,6 +53,7 @@ ERRORS = {
     "X a number": ({"X": 3.0}, ValueError, "`X` must be two-dimensional"),
     "X without rows": ({"X": np.zeros((0, 3)), "y": np.zeros(0)}, ValueError, r"`X` is empty: .*shape=\(0, 3\)"),
     "X without columns": ({"X": np.zeros((20, 0))}, ValueError, r"`X` is empty: .*shape=\(20, 0\)"),
+    "X ragged": ({"X": [[1.0, 2.0]] * 19 + [[1.0]]}, ValueError, "`X` has rows of unequal lengths"),
     "X of text": ({"X": np.full((20, 2), "a")}, ValueError, "`X` must hold numbers"),
     "X of objects": ({"X": np.array([[1, "a"]] * 20, dtype=object)}, ValueError, "`X` must hold numbers"),
     "X of None": ({"X": np.full((20, 2), None)}, (TypeError, ValueError), "`X`"),

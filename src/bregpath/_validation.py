@@ -63,7 +63,13 @@ def as_array(name: str, values: Any, dtype: Any = None) -> Array:
     """A plain array: subclasses such as ``np.matrix`` lose their own ways, masked and sparse values are refused."""
     if is_sparse(values):
         raise TypeError(f"`{name}` must be a dense array, found {type(values).__name__}; pass its toarray().")
-    return np.asarray(unmasked(name, values), dtype=dtype)
+    plain = unmasked(name, values)
+    try:
+        return np.asarray(plain, dtype=dtype)
+    except ValueError as error:
+        if "inhomogeneous" not in str(error):
+            raise
+        raise ValueError(f"`{name}` has rows of unequal lengths, and no array can be made of them.") from None
 
 
 def canonical_csc(X: Any) -> Any:
