@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from bregpath import BregmanClassifier, BregmanRegressor, Result, cross_validate, trace_path
+from bregpath import BregmanClassifier, BregmanRegressor, IsingGraph, Result, cross_validate, trace_path
 from tests.helpers import ALL_LOSSES, LOSSES_WITH_UNITS, make_data
 
 X, Y = make_data("gaussian", n=20, p=4)
@@ -177,6 +177,15 @@ def test_error_helps(arguments: dict, error, text: str) -> None:
     arguments = {"X": X, "y": Y, "t_ratio": 5.0, **arguments}
     with pytest.raises(error, match=text):
         trace_path(arguments.pop("X"), arguments.pop("y"), **arguments)
+
+
+def test_damaged_matrices_are_refused_wherever_they_are_read() -> None:
+    broken = damaged(sp.csr_matrix, "indices", 10**6)
+    model = BregmanRegressor().fit(X, Y)
+    calls = lambda: BregmanRegressor().fit(broken, Y), lambda: model.predict(broken), lambda: IsingGraph().fit(broken)
+    for call in calls:
+        with pytest.raises(ValueError, match="`X` is a damaged sparse matrix: it has an index 1000000"):
+            call()
 
 
 @pytest.mark.parametrize("other", [1, None])

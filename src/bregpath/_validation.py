@@ -20,6 +20,7 @@ __all__ = [
     "check_counts",
     "check_design",
     "check_finite_columns",
+    "check_indices",
     "check_integer",
     "check_number",
     "check_offset",
@@ -123,7 +124,7 @@ def _sparse(X: Any, finite: bool) -> Any:
         raise TypeError(f"`X` must hold real numbers, found dtype {X.dtype}.")
     if len(X.shape) != 2:
         raise ValueError(f"`X` must be two-dimensional (rows x columns), found shape {X.shape}.")
-    _check_indices(X)
+    check_indices(X)
     X = canonical_csc(X if X.dtype in (np.float32, np.float64) else X.astype(np.float64))
     if finite and not np.isfinite(X.data).all():
         owner = np.repeat(np.arange(X.shape[1]), np.diff(X.indptr))
@@ -131,9 +132,9 @@ def _sparse(X: Any, finite: bool) -> Any:
     return X
 
 
-def _check_indices(X: Any) -> None:
-    """Those of compressed formats lie inside the matrix: SciPy takes them as they are, and would read elsewhere."""
-    if X.format not in ("csr", "csc"):
+def check_indices(X: Any) -> None:
+    """Those of a sparse matrix lie inside it: SciPy takes them as they are, and would read elsewhere."""
+    if not is_sparse(X) or X.format not in ("csr", "csc"):  # other formats are looked at when they are made
         return
     n_starts, size = X.shape if X.format == "csr" else X.shape[::-1]
     starts, indices = X.indptr, X.indices

@@ -144,6 +144,7 @@ class AbstractBregmanEstimator(RegressionParameters):
             self._encoder = _category_encoder(X)
         encoder = self._encoder
         if encoder is None:
+            _validation.check_indices(X)
             checks |= {"accept_sparse": ["csr", "csc"], "dtype": [np.float64, np.float32]}
             if not reset:
                 return validate_data(self, X, reset=False, **checks)
