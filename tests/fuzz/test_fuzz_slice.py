@@ -18,12 +18,13 @@ SLICE = range(3)
 # where a coefficient met its limit, or were by rounding; a coordinate beyond its bounds for a moment, just when another
 # one got there; a loss near zero, by which its rounding was judged; limits inside of groups; a column that was read as
 # active between two knots, if it was recorded; whole numbers in the data, which put a step on the edge of its bits;
-# spikes of the deviance between two knots, of correlated columns.
+# spikes of the deviance between two knots, of correlated columns; a search for an optimum that watched the loss, whose
+# rounding hid what was left to gain.
 ONCE_FAILED = {
     "accuracy": [20261578, 20262131, 20262663, 20266381, 20267646, 20266738, 50006667, 50006933, 91000945, 91002234],
     "screening": [20261177, 50000357, 50007685, 93005007, 94000253, 94000979],
     "copies": [50001670],
-    "inverse-scale-space": [90001442],
+    "inverse-scale-space": [90001442, 271828256],
 }
 
 

@@ -110,8 +110,7 @@ class RestrictedNewton:
         before = np.inf
         while now.value > self.enough:
             _interrupts.check()
-            gradient = self._gradient(now)
-            size = float(np.max(np.abs(gradient), initial=0.0))
+            gradient, size = self._gradient(now), self._size(now)
             if size <= TOL * self.scale:
                 break
             if size > STALE * before and self.frozen is not now.eta:
@@ -152,13 +151,18 @@ class RestrictedNewton:
         predictor moves."""
         alpha_change, change = self._split(step)
         direction = self._spread(alpha_change, change)
+        # A gain below what rounding makes of the loss, and of a large predictor in it, is seen by the slopes alone.
+        rounding = self.problem.rounding(now.value)
+        is_seen = -descent > max(rounding, np.finfo(float).eps * float(np.max(np.abs(now.eta), initial=0.0)))
         for _ in range(MAX_SHORTER):
             eta = now.eta + share * direction
             with np.errstate(over="ignore", invalid="ignore"):  # of a trial that is far too long
                 value = self.problem.value(eta)
-            if value <= now.value + 1e-4 * share * descent + self.problem.rounding(now.value):
+            falls = value <= now.value + 1e-4 * share * descent + rounding
+            if falls or not is_seen:
                 after = self._at(now.alpha + share * alpha_change, now.beta + share * change, eta, value)
-                return after, share, share * float(np.max(np.abs(direction), initial=0.0))
+                if falls or self._size(after) <= 0.5 * self._size(now):
+                    return after, share, share * float(np.max(np.abs(direction), initial=0.0))
             share /= 2
         return None
 
@@ -180,6 +184,9 @@ class RestrictedNewton:
     def _gradient(self, now: _Trial) -> Array:
         of_alpha = self.problem.alpha_gradient(now.residual)[: self.n_alpha]
         return np.concatenate([of_alpha, -now.slope[self.members]])
+
+    def _size(self, now: _Trial) -> float:
+        return float(np.max(np.abs(self._gradient(now)), initial=0.0))
 
     # --- their Hessian ---------------------------------------------------------------------------------------
 
