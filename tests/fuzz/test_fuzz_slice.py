@@ -19,12 +19,12 @@ SLICE = range(3)
 # one got there; a loss near zero, by which its rounding was judged; limits inside of groups; a column that was read as
 # active between two knots, if it was recorded; whole numbers in the data, which put a step on the edge of its bits;
 # spikes of the deviance between two knots, of correlated columns; a search for an optimum that watched the loss, whose
-# rounding hid what was left to gain.
+# rounding hid what was left to gain, and one along a row of next to no weight in steps of one.
 ONCE_FAILED = {
     "accuracy": [20261578, 20262131, 20262663, 20266381, 20267646, 20266738, 50006667, 50006933, 91000945, 91002234],
     "screening": [20261177, 50000357, 50007685, 93005007, 94000253, 94000979],
     "copies": [50001670],
-    "inverse-scale-space": [90001442, 271828256],
+    "inverse-scale-space": [90001442, 271828256, 60004670],
 }
 
 
@@ -32,7 +32,7 @@ ONCE_FAILED = {
 def test_slice(kind: str) -> None:
     seeds = [*SLICE, *ONCE_FAILED.get(kind, [])]
     outcomes = list(supervise([Task(kind, (seed,)) for seed in seeds], jobs=1, limit=60.0))
-    failures = [f"{o.task.replay}\n{o.status}: {o.text}" for o in outcomes if o.is_failure]
+    failures = [f"{o.task.replay}\n{o.status}: {o.text}" for o in outcomes if o.is_failure or o.n_stalled]
     assert len(outcomes) == len(seeds)
     assert not failures, "\n".join(failures)
 

@@ -107,7 +107,7 @@ class RestrictedNewton:
 
     def _converge(self, now: _Trial, low: Array, high: Array, budget: list[int]) -> _Trial:
         """Newton steps until the slopes of the members are zero; members that meet a bound cease to be."""
-        before = np.inf
+        before, stride = np.inf, 1.0
         while now.value > self.enough:
             _interrupts.check()
             gradient, size = self._gradient(now), self._size(now)
@@ -120,7 +120,7 @@ class RestrictedNewton:
             budget[0] -= 1
             if budget[0] < 0:
                 raise StepError("no optimum between two events")
-            step = self._newton_step(gradient)
+            step, is_straight = self._newton_step(gradient, stride)
             target = np.where(step[self.n_alpha :] < 0, low[self.members], high[self.members])
             share = self._share_to(target, now, step)
             after = self._shorten(now, step, float(np.min(share, initial=1.0)), float(gradient @ step))
@@ -138,6 +138,8 @@ class RestrictedNewton:
                 now.beta[self.members[met]] = target[met]
                 self._set_members(self.members[~met], now.eta)
             before = np.inf if met.any() else size
+            # Straight parts may be long: those of a row of next to no weight, which is far on the wrong side.
+            stride = 2.0 * stride if is_straight and taken == 1.0 else 1.0
         return now
 
     def _share_to(self, target: Array, now: _Trial, step: Array) -> Array:
@@ -246,15 +248,16 @@ class RestrictedNewton:
         """Coordinates a column."""
         return self.problem.beta_shape[1]
 
-    def _newton_step(self, gradient: Array) -> Array:
-        """Where the loss slopes but does not bend, as Huber's does far out, a step downhill of any length."""
+    def _newton_step(self, gradient: Array, stride: float) -> tuple[Array, bool]:
+        """A step, and whether it is one along a straight part: where the loss slopes but does not bend, as Huber's does
+        far out, it moves the predictor by ``stride`` downhill."""
         step = -self._solve(gradient)
         if self.factor is not None and not self.factor[1]:
             straight = gradient + self.hessian @ step
             if np.abs(straight).max() > STRAIGHT * np.abs(gradient).max():
                 reach = float(np.max(np.abs(self._spread(*self._split(straight)))))
-                step -= straight / max(reach, 1e-300)
-        return step
+                return step - stride * straight / max(reach, 1e-300), True
+        return step, False
 
     def _solve(self, gradient: Array) -> Array:
         """The least-norm solution where columns depend on each other: what the dynamics of any kappa would find."""
