@@ -139,7 +139,8 @@ class RestrictedNewton:
                 self._set_members(self.members[~met], now.eta)
             before = np.inf if met.any() else size
             # Straight parts may be long: those of a row of next to no weight, which is far on the wrong side.
-            stride = 2.0 * stride if is_straight and taken == 1.0 else 1.0
+            if is_straight:
+                stride = max(1.0, stride * (2.0 if taken == 1.0 else taken))
         return now
 
     def _share_to(self, target: Array, now: _Trial, step: Array) -> Array:
