@@ -21,7 +21,7 @@ import numpy as np
 from benchmarks.cases import SEED, Data, standardize_dense
 from benchmarks.graph_recovery import auc, recover, studies
 from benchmarks.graph_report import to_markdown
-from benchmarks.machine import describe_machine, write_json
+from benchmarks.machine import describe_machine, write_json, write_page
 from benchmarks.measure import Plan, calibrate, side_by_side
 from benchmarks.processes import ROOT, command_of
 
@@ -210,7 +210,7 @@ def main(argv: list[str] | None = None) -> dict[str, Any]:
         else:
             keep(part, time_gibbs(args.quick, args.repeats))
     text = to_markdown({part: record[part] for part in PARTS if part in record})
-    (Path(args.out) / "graphs.md").write_text(text + "\n", encoding="utf-8")
+    write_page(args.out, "graphs.md", text + "\n")
     print(f"written: {args.out}/graphs.json, {args.out}/graphs.md")
     return record
 

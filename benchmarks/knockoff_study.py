@@ -9,11 +9,11 @@ of the variance noise. The table in markdown is printed and written to ``knockof
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 import numpy as np
 
 import bregpath
+from benchmarks.machine import write_page
 from benchmarks.report import markdown
 from benchmarks.selection_study import Record
 
@@ -72,10 +72,7 @@ def main(argv: list[str] | None = None) -> str:
             rows.append([kind, str(n), str(p), copies, f"{level:g}", *cells])
             print(*rows[-1], flush=True)
     page = markdown(["columns", "n", "p", "copies", "level", "false discovery rate", "power", "held"], rows) + "\n"
-    folder = Path(args.out)
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "knockoff_study.md").write_text(page)
-    print(f"{page}written: {folder}/knockoff_study.md")
+    print(f"{page}written: {write_page(args.out, 'knockoff_study.md', page)}")
     return page
 
 

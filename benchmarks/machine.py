@@ -74,7 +74,12 @@ def _version(name: str) -> str:
 
 def write_json(folder: str, name: str, record: dict[str, Any]) -> Path:
     """Write a record beside the figures."""
+    return write_page(folder, name, json.dumps(record, indent=1) + "\n")
+
+
+def write_page(folder: str, name: str, page: str) -> Path:
+    """Write tables, or anything that is text, into a folder of results."""
     file = Path(folder) / name
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(record, indent=1) + "\n")
+    file.write_text(page, encoding="utf-8")
     return file

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 import bregpath
+from benchmarks.machine import write_page
 from benchmarks.report import markdown
 
 P, S = 80, 20
@@ -245,10 +246,7 @@ def main(argv: list[str] | None = None) -> str:
         parts.append(f"### {title}\n\n{text()}")
         print(parts[-1], end="\n\n", flush=True)
     page = "\n\n".join(parts) + "\n"
-    folder = Path(args.out)
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "selection_study.md").write_text(page)
-    print(f"written: {folder}/selection_study.md")
+    print(f"written: {write_page(args.out, 'selection_study.md', page)}")
     return page
 
 

@@ -16,12 +16,12 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import bregpath
+from benchmarks.machine import write_page
 from benchmarks.report import markdown
 from benchmarks.selection_study import Record
 from bregpath.structures import fused, grid, trend
@@ -144,10 +144,7 @@ def main(argv: list[str] | None = None) -> str:
     rows = [row for task in chosen for noise in noises for row in compare(task, noise)]
     head = ["data", "noise", "method", "best squared error (s.e.)", "not worse than l1", "pieces", "seconds a path"]
     page = markdown(head, rows) + "\n"
-    folder = Path(args.out)
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "structure.md").write_text(page)
-    print(f"{page}written: {folder}/structure.md")
+    print(f"{page}written: {write_page(args.out, 'structure.md', page)}")
     return page
 
 

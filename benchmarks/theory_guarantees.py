@@ -11,11 +11,11 @@ import argparse
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks.machine import write_page
 from benchmarks.report import markdown
 from bregpath import datasets
 from bregpath.theory import Diagnosis, diagnose
@@ -125,10 +125,7 @@ def main(argv: list[str] | None = None) -> str:
     head = ["family", "drawn", "all hold", "no false positive", "l2 error", "right signs"]
     head += ["first false positive / tbar, least", "error / bound, most", "potential rose"]
     page = markdown(head, kept) + "\n\n" + markdown(["family", *conditions, "named"], failed) + "\n"
-    folder = Path(args.out)
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "theory_guarantees.md").write_text(page)
-    print(f"{page}written: {folder}/theory_guarantees.md")
+    print(f"{page}written: {write_page(args.out, 'theory_guarantees.md', page)}")
     return page
 
 

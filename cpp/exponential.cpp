@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <span>
 #include <tuple>
 #include <vector>
 
@@ -20,6 +19,8 @@ namespace {
 using namespace bregpath;
 
 const Kernels* kernels = nullptr;
+
+struct Stalled {};
 
 class Exponential {
    public:
@@ -64,7 +65,7 @@ class Exponential {
                 const ExponentialKnots start = knots.from(last);
                 load(start);
                 require_rows();
-                const double length = decompose(rounded(std::max(h, set_.least_trial * *start.t)), shift_at(*start.t));
+                const double length = decompose(*start.t, rounded(std::max(h, set_.least_trial * *start.t)));
                 set_knots(length);
                 const Size count = walk(start);
                 h = (is_event_ ? set_.after_event : set_.after_none) * knots_[count - 1];
@@ -72,6 +73,8 @@ class Exponential {
                 cuts[steps] = last, trial[steps] = h, modes[steps] = k();
                 ++steps;
             }
+        } catch (const Stalled&) {
+            trouble = "stalled";
         } catch (const nb::python_error& e) {
             nb::gil_scoped_acquire gil;
             if (steps == 0 || !e.matches(PyExc_KeyboardInterrupt)) throw;
@@ -141,11 +144,12 @@ class Exponential {
     }
 
     // Modes with which coefficients err by little up to some length, which is returned.
-    double decompose(double length, double shift) {
-        for (inverse_.follow(kernels, movers_, shift); !find_modes(length); inverse_.follow(kernels, movers_, shift))
-            length /= set_.shorter, shift *= set_.shorter;
-        find_images();
-        return length;
+    double decompose(double t, double length) {
+        for (double shift = shift_at(t); length >= set_.least_step * t; length /= set_.shorter, shift *= set_.shorter) {
+            inverse_.follow(kernels, movers_, shift);
+            if (find_modes(length)) return find_images(), length;
+        }
+        throw Stalled();
     }
 
     // The Gram matrix of all columns times the modes: of these there are no more than of products at two or three knots.
@@ -157,7 +161,7 @@ class Exponential {
         multiply(kernels, rows_, m_, k(), sums_.data(), images_.data());
     }
 
-    // Lanczos' method; not where it takes too many of them.
+    // Lanczos' method; not where it takes too many of them, or no number of them will do.
     bool find_modes(double length) {
         const Size size = inverse_.size();
         basis_.resize(set_.max_modes * size), rest_.assign(size, 0.0);
@@ -173,6 +177,7 @@ class Exponential {
             diagonal_.push_back(0);
             left = kernels->next_direction(size, inverse_.matrix(), inverse_.stride(), basis_.data(), k, left, rest_.data(),
                                            &diagonal_[k]);
+            if (!std::isfinite(left)) return false;
             is_enough = are_enough(left, speed, length);
         }
         return true;

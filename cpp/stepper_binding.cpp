@@ -1,7 +1,6 @@
 // Python's door to the stepper: reads what losses, penalties and blocks say of themselves, and writes blocks of steps.
 #include <algorithm>
 #include <array>
-#include <functional>
 #include <map>
 #include <memory>
 #include <set>

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from bregpath import Result, trace_path
+from bregpath import BregmanClassifier, BregmanRegressor, IsingGraph, Result, cross_validate, trace_path
 from tests.helpers import ALL_LOSSES, LOSSES_WITH_UNITS, make_data
 
 X, Y = make_data("gaussian", n=20, p=4)
@@ -20,6 +21,13 @@ N, P = X.shape
 def changed(array: np.ndarray, index, value) -> np.ndarray:
     out = np.array(array, dtype=float)
     out[index] = value
+    return out
+
+
+def damaged(kind: type, part: str, value: int) -> Any:
+    """A sparse matrix one of whose indices, or places where columns begin, is another."""
+    out = kind(X.copy())
+    getattr(out, part)[3] = value
     return out
 
 
@@ -45,11 +53,18 @@ ERRORS = {
     "X a number": ({"X": 3.0}, ValueError, "`X` must be two-dimensional"),
     "X without rows": ({"X": np.zeros((0, 3)), "y": np.zeros(0)}, ValueError, r"`X` is empty: .*shape=\(0, 3\)"),
     "X without columns": ({"X": np.zeros((20, 0))}, ValueError, r"`X` is empty: .*shape=\(20, 0\)"),
+    "X ragged": ({"X": [[1.0, 2.0]] * 19 + [[1.0]]}, ValueError, "`X` has rows of unequal lengths"),
     "X of text": ({"X": np.full((20, 2), "a")}, ValueError, "`X` must hold numbers"),
     "X of objects": ({"X": np.array([[1, "a"]] * 20, dtype=object)}, ValueError, "`X` must hold numbers"),
     "X of None": ({"X": np.full((20, 2), None)}, (TypeError, ValueError), "`X`"),
     "X complex": ({"X": X + 1j}, ValueError, "`X` must hold real numbers"),
     "sparse X complex": ({"X": sp.csc_array(X + 1j)}, TypeError, "`X` must hold real numbers"),
+    "column beyond the last": ({"X": damaged(sp.csr_array, "indices", 99)}, ValueError, r"index 99 .*0 to 3.*\(20, 4"),
+    "column far beyond": ({"X": damaged(sp.csr_matrix, "indices", 2**31 - 1)}, ValueError, "`X` is a damaged sparse"),
+    "column before the first": ({"X": damaged(sp.csr_array, "indices", -1)}, ValueError, "index -1 where 0 to 3"),
+    "row beyond the last": ({"X": damaged(sp.csc_array, "indices", 10**9)}, ValueError, "where 0 to 19 are possible"),
+    "rows that begin nowhere": ({"X": damaged(sp.csr_array, "indptr", 10**9)}, ValueError, "damaged.*`indptr`"),
+    "columns that end nowhere": ({"X": damaged(sp.csc_array, "indptr", -5)}, ValueError, "damaged.*`indptr`"),
     # y
     "y missing": ({"y": None}, ValueError, "`y` is missing"),
     "y too short": ({"y": Y[:-1]}, ValueError, "`X` and `y` differ in length: 20 rows and 19"),
@@ -62,6 +77,11 @@ ERRORS = {
     "one class of several": ({"y": np.ones(20), "loss": "multinomial"}, ValueError, "one class only"),
     "three classes": ({"y": np.arange(20) % 3, "loss": "logistic"}, ValueError, '3 classes.*loss="multinomial"'),
     "labels with NaN": ({"y": changed(LABELS, 2, np.nan), "loss": "logistic"}, ValueError, "y has 1 missing value"),
+    "labels of two types": (
+        {"y": np.array(["a", 1] * 10, dtype=object), "loss": "logistic"},
+        ValueError,
+        "`y` mixes labels of type int and str",
+    ),
     "negative counts": ({"y": np.arange(20) - 1, "loss": "poisson"}, ValueError, "non-negative.*-1 in row 0"),
     "no counts": ({"y": np.zeros(20), "loss": "poisson"}, ValueError, "zero in every row"),
     # weights and offset
@@ -157,6 +177,34 @@ def test_error_helps(arguments: dict, error, text: str) -> None:
     arguments = {"X": X, "y": Y, "t_ratio": 5.0, **arguments}
     with pytest.raises(error, match=text):
         trace_path(arguments.pop("X"), arguments.pop("y"), **arguments)
+
+
+def test_damaged_matrices_are_refused_wherever_they_are_read() -> None:
+    broken = damaged(sp.csr_matrix, "indices", 10**6)
+    model = BregmanRegressor().fit(X, Y)
+    calls = lambda: BregmanRegressor().fit(broken, Y), lambda: model.predict(broken), lambda: IsingGraph().fit(broken)
+    for call in calls:
+        with pytest.raises(ValueError, match="`X` is a damaged sparse matrix: it has an index 1000000"):
+            call()
+
+
+@pytest.mark.parametrize("other", [1, None])
+def test_a_classifier_names_labels_that_do_not_go_together(other) -> None:
+    labels = np.array(["a", other] * 10, dtype=object)
+    with pytest.raises(ValueError, match=f"`y` mixes labels of type {type(other).__name__} and str"):
+        BregmanClassifier().fit(X, labels)
+
+
+def test_weights_of_a_regressor_are_checked_before_anything_is_said() -> None:
+    with pytest.raises(ValueError, match="`sample_weight` must be finite and non-negative"):
+        BregmanRegressor().fit(X, Y, sample_weight=-np.ones(N))
+
+
+@pytest.mark.parametrize("kappa", [10.0, "cv"])
+def test_a_fold_without_counts_is_named(kappa) -> None:
+    y = np.r_[np.zeros(N - 1), 5]
+    with pytest.raises(ValueError, match=r"`cv`: the training rows of fold \d have no count above zero"):
+        cross_validate(X, y, loss="poisson", kappa=kappa)
 
 
 # --- reading a path ----------------------------------------------------------------------------------------------

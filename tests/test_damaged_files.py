@@ -244,7 +244,7 @@ def test_two_writers_and_a_reader(paths: dict[str, bregpath.Path], tmp_path: pat
         for _ in range(25):
             try:
                 paths[name].save(file)
-            except Exception as error:  # noqa: BLE001
+            except Exception as error:
                 failures.append(error)
 
     writers = [threading.Thread(target=work, args=(name,)) for name in ("plain", "ising")]

@@ -11,6 +11,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 
+import bregpath
 from bregpath._frames import ColumnEncoder, is_frame, series_to_numpy
 
 pytest.importorskip("narwhals")
@@ -252,6 +253,27 @@ def test_infinite_values(frame_of):
     frame = frame_of({"a": [1.0, np.inf, -np.inf], "b": [1e308, 1e308, 1e308], "c": [-np.inf, 0.0, 0.0]})
     with pytest.raises(ValueError, match="X has infinite values in 'a', 'c'; replace them by finite numbers"):
         ColumnEncoder.from_frame(frame).encode(frame)
+
+
+def test_sparse_columns_have_a_remedy():
+    frame = pd.DataFrame({"a": pd.arrays.SparseArray([0.0, 1.0])})
+    with pytest.raises(TypeError, match=r"dtype Sparse\[float64, .*\] in column 'a'.*pass X.sparse.to_coo\(\)"):
+        ColumnEncoder.from_frame(frame)
+
+
+@pytest.mark.parametrize("what", ["path", "potts", "mixed"])
+def test_labels_of_which_none_occurs_twice_are_told(frame_of, what):
+    """Identifiers, and numbers that are text."""
+    rng = np.random.default_rng(0)
+    x, label = rng.normal(size=30), np.array(["u", "v"])[rng.integers(0, 2, 30)]
+    frame = frame_of({"id": [f"row {i}" for i in range(30)], "label": label.tolist(), "other": label[::-1].tolist()})
+    call = {
+        "path": lambda: bregpath.trace_path(frame, x, n_times=3),
+        "potts": lambda: bregpath.PottsGraph(n_times=3).fit(frame),
+        "mixed": lambda: bregpath.MixedGraph(n_times=3).fit(frame),
+    }[what]
+    with pytest.warns(UserWarning, match=r"a label of its own in nearly every row of column\(s\) 'id': nothing"):
+        call()
 
 
 @pytest.mark.parametrize("name", ["pandas", "polars"])

@@ -309,7 +309,7 @@ def _spec(data: nw.DataFrame[Any], i: int, name: str, dtype: Any) -> ColumnSpec:
     column = data[:, i]
     if kind == "other":
         if column.null_count() < len(column):
-            raise _wrong_kind(name, dtype, "numbers, booleans, strings or categories")
+            raise _wrong_kind(name, column, "numbers, booleans, strings or categories")
         return ColumnSpec(name, ())  # nothing but missing values, whose dtype says nothing: encode will refuse them
     declared = getattr(dtype, "categories", None)
     found = declared if declared is not None else _sorted(set(column.drop_nulls().to_list()))
@@ -328,11 +328,15 @@ def _check_kinds(data: nw.DataFrame[Any], columns: Sequence[ColumnSpec], where: 
     for i, spec in zip(where, columns, strict=True):
         wanted = "numeric" if spec.levels is None else "categorical"
         if _kind(dtypes[i]) != wanted and data[:, i].null_count() < len(data):
-            raise _wrong_kind(spec.name, dtypes[i], f"a {wanted} column, as it was before")
+            raise _wrong_kind(spec.name, data[:, i], f"a {wanted} column, as it was before")
 
 
-def _wrong_kind(name: str, dtype: object, wanted: str) -> TypeError:
-    return TypeError(f"X has dtype {dtype} in column {name!r}, where {wanted} can be used; convert or drop it.")
+def _wrong_kind(name: str, column: nw.Series[Any], wanted: str) -> TypeError:
+    dtype: Any = column.dtype
+    if type(dtype).__name__ == "Unknown":  # to narwhals
+        dtype = column.to_native().dtype
+    remedy = "pass X.sparse.to_coo()" if str(dtype).startswith("Sparse") else "convert or drop it"
+    return TypeError(f"X has dtype {dtype} in column {name!r}, where {wanted} can be used; {remedy}.")
 
 
 def _numeric_block(data: nw.DataFrame[Any], where: Sequence[int]) -> npt.NDArray[np.float64]:

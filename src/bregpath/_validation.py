@@ -5,6 +5,8 @@ from __future__ import annotations
 import numbers
 import operator
 import sys
+import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ __all__ = [
     "check_counts",
     "check_design",
     "check_finite_columns",
+    "check_indices",
     "check_integer",
     "check_number",
     "check_offset",
@@ -29,8 +32,11 @@ __all__ = [
     "check_weights",
     "finite_columns",
     "is_sparse",
+    "tell_unrepeated",
     "unmasked",
 ]
+
+UNREPEATED, MANY_ROWS = 0.9, 20  # labels over rows, of so many rows at least, from which on labels tell nothing
 
 
 def is_sparse(X: Any) -> bool:
@@ -58,7 +64,13 @@ def as_array(name: str, values: Any, dtype: Any = None) -> Array:
     """A plain array: subclasses such as ``np.matrix`` lose their own ways, masked and sparse values are refused."""
     if is_sparse(values):
         raise TypeError(f"`{name}` must be a dense array, found {type(values).__name__}; pass its toarray().")
-    return np.asarray(unmasked(name, values), dtype=dtype)
+    plain = unmasked(name, values)
+    try:
+        return np.asarray(plain, dtype=dtype)
+    except ValueError as error:
+        if "inhomogeneous" not in str(error):
+            raise
+        raise ValueError(f"`{name}` has rows of unequal lengths, and no array can be made of them.") from None
 
 
 def canonical_csc(X: Any) -> Any:
@@ -112,11 +124,30 @@ def _sparse(X: Any, finite: bool) -> Any:
         raise TypeError(f"`X` must hold real numbers, found dtype {X.dtype}.")
     if len(X.shape) != 2:
         raise ValueError(f"`X` must be two-dimensional (rows x columns), found shape {X.shape}.")
+    check_indices(X)
     X = canonical_csc(X if X.dtype in (np.float32, np.float64) else X.astype(np.float64))
     if finite and not np.isfinite(X.data).all():
         owner = np.repeat(np.arange(X.shape[1]), np.diff(X.indptr))
         check_finite_columns(np.bincount(owner, weights=~np.isfinite(X.data), minlength=X.shape[1]) == 0)
     return X
+
+
+def check_indices(X: Any) -> None:
+    """Those of a sparse matrix lie inside it: SciPy takes them as they are, and would read elsewhere."""
+    if not is_sparse(X) or X.format not in ("csr", "csc"):  # other formats are looked at when they are made
+        return
+    n_starts, size = X.shape if X.format == "csr" else X.shape[::-1]
+    starts, indices = X.indptr, X.indices
+    has_order = len(starts) == n_starts + 1 and starts[0] == 0 and (starts[1:] >= starts[:-1]).all()
+    if not (has_order and starts[-1] <= min(len(indices), len(X.data))):
+        raise ValueError("`X` is a damaged sparse matrix: its `indptr` does not fit its shape and data; make it anew.")
+    used = indices[: starts[-1]]
+    if len(used) and not (used.min() >= 0 and used.max() < size):
+        wrong = used[(used < 0) | (used >= size)][0]
+        raise ValueError(
+            f"`X` is a damaged sparse matrix: it has an index {wrong} where 0 to {size - 1} are possible in shape "
+            f"{X.shape}; make it anew, with its right shape."
+        )
 
 
 def _dense(X: Any, finite: bool) -> Array:
@@ -152,6 +183,19 @@ def check_weights(sample_weight: Any, n: int) -> Array:
     if not w.sum() > 0:
         raise ValueError("`sample_weight` is zero everywhere; at least one row must count.")
     return w / w.sum()
+
+
+def tell_unrepeated(n_labels: Mapping[str, int], n: int, remedy: str, stacklevel: int) -> None:
+    """Warn of columns of labels of which hardly any occurs twice in ``n`` rows: identifiers, dates, numbers."""
+    found = [repr(name) for name, count in n_labels.items() if n >= MANY_ROWS and count > UNREPEATED * n]
+    if found:
+        more = f" and {len(found) - 5} more" if len(found) > 5 else ""
+        warnings.warn(
+            f"`X` has a label of its own in nearly every row of column(s) {', '.join(found[:5])}{more}: nothing can be "
+            f"learned from them. {remedy}",
+            UserWarning,
+            stacklevel=stacklevel + 1,
+        )
 
 
 def check_unit(unit: float) -> float:

@@ -17,7 +17,8 @@ from bregpath.stores import AbstractBlock, AbstractStore, Scan
 __all__ = ["NullModel", "Problem", "first_entry", "null_model"]
 
 MAX_DENSE_NEWTON = 300  # parameters of a null model whose Hessian is formed
-MAX_SHORTER = 60  # trials of a Newton step
+MAX_STEPS = 200  # of Newton's method ...
+MAX_SHORTER = 60  # ... and trials of each
 ROUNDING = 1e-14  # of a loss
 
 
@@ -160,8 +161,8 @@ class NullModel(NamedTuple):
     eta: Array
 
 
-def null_model(problem: Problem, max_iter: int = 200) -> NullModel:
-    """Intercept and free coefficients that minimise the loss while all others are zero, by damped Newton steps."""
+def null_model(problem: Problem) -> NullModel:
+    """Intercept and free coefficients that minimise the loss while all others are zero."""
     penalty = problem.penalty
     free = penalty.free.nonzero()[0]
     if len(free):  # a constant column inside a free group is held at zero
@@ -174,28 +175,7 @@ def null_model(problem: Problem, max_iter: int = 200) -> NullModel:
     block, beta = problem.store.fetch(free), full[free]
     eta = problem.predictor(block, alpha, beta)
     newton = _Newton(problem, block, problem.scan.size[free] if len(free) else np.zeros(0))
-    value = problem.value(eta)
-    size, change = np.inf, np.inf
-    for _ in range(max_iter):
-        residual = problem.residual(eta)
-        gradient = newton.gradient(residual)
-        # Close to the optimum the loss falls by less than its rounding, but the gradient still falls: follow it.
-        rounding, before = problem.rounding(value), size
-        size = float(np.max(np.abs(gradient), initial=0.0))
-        if size < 1e-15 or (change <= rounding and size > 0.5 * before):
-            break
-        noise = 1e-13 * float(np.abs(residual).sum()) + 1e-15 * problem.loss.response_size(problem.y, problem.w)
-        step = newton.direction(eta, gradient, noise)
-        step, eta, new = newton.shorten(step, (alpha, beta), value, float(gradient @ step), rounding)
-        if not step.any():
-            break
-        alpha, beta = newton.moved((alpha, beta), step)
-        done = np.max(np.abs(step)) <= 1e-15 * (1 + np.max(np.abs(alpha)))
-        value, change = new, abs(new - value)
-        if done:
-            break
-    else:
-        raise _no_optimum()
+    alpha, beta, eta = newton.descend(alpha, beta, eta)
     # Columns that separate classes fit them the better the larger their coefficients: Newton's method goes on by about
     # one in the predictor for ever, and only rounding ended that.
     residual = problem.residual(eta)
@@ -227,6 +207,29 @@ class _Newton:
         self.shape = block.shape[1], problem.beta_shape[1]
         per_column = np.where(sizes > 0, 1.0 / np.where(sizes > 0, sizes, 1.0), 1.0)
         self.unit = np.concatenate([np.ones(problem.n_alpha), np.repeat(per_column, self.shape[1])])
+
+    def descend(self, alpha: Array, beta: Array, eta: Array) -> tuple[Array, Array, Array]:
+        """The optimum to which damped steps lead, and the predictor there."""
+        problem, value = self.problem, self.problem.value(eta)
+        size, change = np.inf, np.inf
+        for _ in range(MAX_STEPS):
+            residual = problem.residual(eta)
+            gradient = self.gradient(residual)
+            # Close to the optimum the loss falls by less than its rounding, but the gradient still falls: follow it.
+            rounding, before = problem.rounding(value), size
+            size = float(np.max(np.abs(gradient), initial=0.0))
+            if size < 1e-15 or (change <= rounding and size > 0.5 * before):
+                return alpha, beta, eta
+            noise = 1e-13 * float(np.abs(residual).sum()) + 1e-15 * problem.loss.response_size(problem.y, problem.w)
+            step = self.direction(eta, gradient, noise)
+            step, eta, new = self.shorten(step, (alpha, beta), value, float(gradient @ step), rounding)
+            if not step.any():
+                return alpha, beta, eta
+            alpha, beta = self.moved((alpha, beta), step)
+            value, change = new, abs(new - value)
+            if np.max(np.abs(step)) <= 1e-15 * (1 + np.max(np.abs(alpha))):
+                return alpha, beta, eta
+        raise _no_optimum()
 
     def gradient(self, residual: Array) -> Array:
         """Derivative of the loss."""

@@ -94,6 +94,9 @@ class Regression(PenalisedStudy):
                 raise ValueError("`feature_names` are for arrays; `X` is a data frame, rename its columns instead.")
             encoder = _frames.ColumnEncoder.from_frame(X)
             X = encoder.encode(X)
+            n_labels = {spec.name: len(spec.levels) for spec in encoder.columns if spec.levels is not None}
+            remedy = "Drop identifiers, and convert numbers and dates that are text."
+            _validation.tell_unrepeated(n_labels, len(X), remedy, stacklevel=5)
             if encoder.has_categories and groups is None:
                 groups = encoder.groups
                 penalty = "group" if penalty == "l1" else penalty
@@ -213,7 +216,7 @@ class Regression(PenalisedStudy):
 
     def lacking(self, rows: IntArray) -> str:
         if self.loss.classes is None:
-            return ""
+            return self.loss.lacking(self.y[rows], self.w[rows])
         missing = np.setdiff1d(self.y[self.pool], self.y[rows])
         if not len(missing):
             return ""

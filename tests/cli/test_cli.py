@@ -28,16 +28,6 @@ def make_table(tmp_path_factory):
     return str(file)
 
 
-@pytest.fixture(params=[True, False], ids=["pandas", "plain"])
-def reader(request, monkeypatch):
-    """With pandas, and as if it were missing."""
-    if request.param:
-        pytest.importorskip("pandas")
-        pytest.importorskip("narwhals")
-    else:
-        hide(monkeypatch, "pandas")
-
-
 NUMBERS = drop("id", "grade", "level", "even")
 
 
@@ -214,12 +204,21 @@ def test_unknown_command(capsys):
         ("", "file.csv"),
         ("y\n1\n2\n", "no column besides the target"),
         ("y,a\n1,2\n3,\n5,7\n", "missing values"),
+        ("y;a\n1,5;2\n3;4,5\n", "separated by semicolons; save it with commas"),
+        ("y\ta\n1\t2\n3\t4\n", "separated by tabs; save it with commas"),
+        ("größe,y\n1,2\n3,4\n", "no text in UTF-8"),
     ],
 )
 def test_bad_files(content, message, tmp_path, capsys):
     file = tmp_path / "file.csv"
-    file.write_text(content)
+    file.write_text(content, encoding="latin-1")
     assert message in error_of(capsys, ["fit", str(file), "--target", "y"])
+
+
+def test_advice_names_options(tmp_path, capsys):
+    file = tmp_path / "file.csv"
+    file.write_text("y,a\n" + "".join(f"{name},{i}\n" for i, name in enumerate("uuuuuw")))
+    assert "choose t by --stop bic" in error_of(capsys, ["fit", str(file), "--target", "y"])
 
 
 def test_uneven_rows_and_text_without_pandas(tmp_path, capsys, monkeypatch):

@@ -12,7 +12,7 @@ import pytest
 
 import bregpath
 from bregpath.cli import main
-from tests.cli.commands import error_of, hide
+from tests.cli.commands import error_of
 
 
 @pytest.fixture(scope="module", name="folder")
@@ -34,15 +34,6 @@ def make_folder(tmp_path_factory):
 def write(file, rows):
     with open(file, "w", newline="") as stream:
         csv.writer(stream).writerows(rows)
-
-
-@pytest.fixture(params=[True, False], ids=["pandas", "plain"])
-def reader(request, monkeypatch):
-    if request.param:
-        pytest.importorskip("pandas")
-        pytest.importorskip("narwhals")
-    else:
-        hide(monkeypatch, "pandas")
 
 
 def predict_command(folder, name, capsys):

@@ -11,8 +11,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from tests.fuzz.ends import BEGUN
 from tests.fuzz.paths import ROUNDING, TOLS
 from tests.fuzz.supervise import KINDS, Outcome, Task, call, supervise
+
+MOST_STALLED = 0.01  # of all paths: each is worth a look, and more than so many are a failure
 
 
 def tasks(kinds: list[str], seed: int, minutes: float) -> Iterator[Task]:
@@ -26,7 +29,7 @@ def tasks(kinds: list[str], seed: int, minutes: float) -> Iterator[Task]:
 
 
 def summary(outcomes: list[Outcome]) -> str:
-    """Numbers by kind, then how well tolerances were kept."""
+    """Numbers by kind, how many paths stalled, then how well tolerances were kept."""
     lines = [f"{'':12} {'tried':>7} {'held':>7} {'failed':>7} {'skipped':>8}"]
     for kind in [*KINDS, "all"]:
         of_kind = [o for o in outcomes if kind in (o.task.kind, "all")]
@@ -35,6 +38,8 @@ def summary(outcomes: list[Outcome]) -> str:
             lines.append(
                 f"{kind:12} {len(of_kind):7d} {count['held']:7d} {count['failed']:7d} {count['skipped']:8d}"
             )
+    n_stalled, n_paths = stalled(outcomes)
+    lines.append(f"stalled: {n_stalled} of {n_paths} paths")
     lines.append(f"held to what rounding moves: {sum(o.result == ROUNDING for o in outcomes)}; to 1e-7: all others")
     measured = [o.result for o in outcomes if o.task.kind == "accuracy" and o.result]
     for tol in TOLS if measured else ():
@@ -44,6 +49,11 @@ def summary(outcomes: list[Outcome]) -> str:
             f"the worst at {errors.max():.2g} tol"
         )
     return "\n".join(lines)
+
+
+def stalled(outcomes: list[Outcome]) -> tuple[int, int]:
+    """How many paths found no further step, and how many there were."""
+    return sum(o.n_stalled for o in outcomes), sum(o.ends[BEGUN] for o in outcomes)
 
 
 def main() -> int:
@@ -66,10 +76,13 @@ def main() -> int:
             outcomes.append(outcome)
             if outcome.is_failure:
                 print(f"{outcome.status}: {outcome.task.replay}\n    {outcome.text}", flush=True)
+            if outcome.n_stalled:
+                print(f"stalled: {outcome.task.replay}\n    {outcome.n_stalled} of its paths", flush=True)
     except KeyboardInterrupt:
         print("interrupted")
     print(summary(outcomes))
-    return int(any(o.is_failure for o in outcomes))
+    n_stalled, n_paths = stalled(outcomes)
+    return int(any(o.is_failure for o in outcomes) or n_stalled > MOST_STALLED * n_paths)
 
 
 if __name__ == "__main__":

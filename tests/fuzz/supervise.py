@@ -9,10 +9,13 @@ import sys
 import time
 import traceback
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from multiprocessing import connection, get_context
 from typing import Any
+
+from tests.fuzz.ends import count_ends
 
 __all__ = ["KINDS", "CheckError", "Outcome", "SkipError", "Task", "call", "perform", "supervise"]
 
@@ -67,10 +70,16 @@ class Outcome:
     status: str  # held, skipped, failed, hung or crashed
     text: str = ""  # of the error
     result: Any = None  # what the function returned
+    ends: Counter[str] = field(default_factory=Counter)  # how its paths ended
 
     @property
     def is_failure(self) -> bool:
         return self.status not in ("held", "skipped")
+
+    @property
+    def n_stalled(self) -> int:
+        """How many of its paths found no further step."""
+        return self.ends["STALLED"]
 
 
 def call(task: Task) -> Any:
@@ -84,6 +93,12 @@ def call(task: Task) -> Any:
 
 def perform(task: Task) -> Outcome:
     """The same, with its outcome as a value."""
+    with count_ends() as ends:
+        outcome = _attempt(task)
+    return replace(outcome, ends=ends)
+
+
+def _attempt(task: Task) -> Outcome:
     try:
         return Outcome(task, "held", result=call(task))
     except SkipError as error:

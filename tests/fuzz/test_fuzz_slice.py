@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+import bregpath
 from tests.fuzz.oracle import Oracle
 from tests.fuzz.supervise import KINDS, Task, supervise
 from tests.helpers import golden
@@ -15,12 +18,13 @@ SLICE = range(3)
 # where a coefficient met its limit, or were by rounding; a coordinate beyond its bounds for a moment, just when another
 # one got there; a loss near zero, by which its rounding was judged; limits inside of groups; a column that was read as
 # active between two knots, if it was recorded; whole numbers in the data, which put a step on the edge of its bits;
-# spikes of the deviance between two knots, of correlated columns.
+# spikes of the deviance between two knots, of correlated columns; a search for an optimum that watched the loss, whose
+# rounding hid what was left to gain, and one along a row of next to no weight in steps of one.
 ONCE_FAILED = {
     "accuracy": [20261578, 20262131, 20262663, 20266381, 20267646, 20266738, 50006667, 50006933, 91000945, 91002234],
     "screening": [20261177, 50000357, 50007685, 93005007, 94000253, 94000979],
     "copies": [50001670],
-    "inverse-scale-space": [90001442],
+    "inverse-scale-space": [90001442, 271828256, 60004670, 123451199],
 }
 
 
@@ -28,7 +32,7 @@ ONCE_FAILED = {
 def test_slice(kind: str) -> None:
     seeds = [*SLICE, *ONCE_FAILED.get(kind, [])]
     outcomes = list(supervise([Task(kind, (seed,)) for seed in seeds], jobs=1, limit=60.0))
-    failures = [f"{o.task.replay}\n{o.status}: {o.text}" for o in outcomes if o.is_failure]
+    failures = [f"{o.task.replay}\n{o.status}: {o.text}" for o in outcomes if o.is_failure or o.n_stalled]
     assert len(outcomes) == len(seeds)
     assert not failures, "\n".join(failures)
 
@@ -66,6 +70,35 @@ def test_oracle_iterates_as_the_golden_numbers(model: str, name: str) -> None:
     for state, alpha, beta in zip(states, intercepts, coef, strict=True):
         assert_allclose(beta, np.reshape(state["beta"], beta.shape), atol=1e-10)
         assert_allclose(alpha, np.ravel(state["alpha"]), atol=1e-10)
+
+
+def test_paths_that_stall_are_counted() -> None:
+    tasks = [Task("tests.fuzz.test_fuzz_slice:stall", (0,)), Task("screening", (0,))]
+    outcomes = {o.task: o for o in supervise(tasks, jobs=1, limit=60.0)}
+    assert [outcomes[task].status for task in tasks] == ["held", "held"]
+    assert outcomes[tasks[0]].ends == {"begun": 2, "STALLED": 1, "SATURATED": 1}
+    assert outcomes[tasks[1]].n_stalled == 0 < outcomes[tasks[1]].ends["begun"]
+
+
+def stall(seed: int) -> None:
+    """One path that ends before a wall of infinite loss, and one without it."""
+    X = np.random.default_rng(seed).normal(size=(50, 2))
+    for wall in (0.5, np.inf):
+        loss = WalledSquares(wall)
+        bregpath.trace_path(X, X[:, 0], loss=loss, standardize="X", fit_intercept=False, t_ratio=5.0)
+
+
+@dataclass(frozen=True)
+class WalledSquares:
+    """Infinite where the predictor is beyond a wall."""
+
+    wall: float
+
+    def value(self, eta, y, w):
+        return np.inf if np.abs(eta).max() > self.wall else 0.5 * np.dot(w, (eta - y) ** 2)
+
+    def gradient(self, eta, y, w):
+        return w * (eta - y)
 
 
 def test_a_hang_and_a_crash_are_reported_and_the_rest_goes_on() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -10,8 +12,12 @@ import bregpath
 from bregpath import _kernels
 from bregpath._kernels import crossing, exponential
 from bregpath.flow import gram, moments
+from bregpath.flow.glbi import GLBI
 from bregpath.flow.gram import GramBlock, GramOnDemand
-from tests.helpers import assert_same_path, make_data
+from bregpath.penalties import build_penalty
+from bregpath.problem import Problem
+from bregpath.stores import as_store
+from tests.helpers import assert_same_path, encoded, make_data
 
 KERNELS = ["reference", *(["compiled"] if _kernels.has_compiled() else [])]
 
@@ -163,6 +169,43 @@ def test_steps_that_take_too_many_modes_are_shorter(request):
     assert path.stats.steps > 2 * expected.stats.steps
     assert_allclose(path.coef, expected.coef, rtol=0, atol=1e-3 * np.abs(expected.coef).max())
     assert_allclose(path.entry_times, expected.entry_times, rtol=1e-2)
+
+
+@pytest.mark.usefixtures("kernels", "few_modes")
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_slopes_that_are_no_numbers_end_the_search_for_a_step(wrong):
+    X, y = make_data("gaussian", n=50, p=20)
+    loss, y, w = encoded("gaussian", y)
+    penalty = build_penalty("l1", 20, 1)
+    flow = GLBI(Problem(as_store(X), loss, penalty, y, w, np.zeros((50, 1)), 10.0, fit_intercept=True), None, 0.01)
+    state = flow.start()
+    while np.count_nonzero(np.abs(state.knot.z) > 1) < 5:
+        state, _ = flow.advance(state, np.inf, is_watched=True)
+    system, slope = state.workplace.system, state.knot.slope.copy()
+    slope[np.abs(state.knot.z).argmax()] = wrong
+    with pytest.raises(_kernels.StepError, match="no step from t="):
+        _kernels.advance(system, replace(state.knot, slope=slope), state.memory, np.inf, 20, keep_rows=False)
+
+
+@pytest.mark.parametrize("modes", ["few", "enough"])
+def test_a_column_whose_products_are_no_numbers_ends_the_path(modes, kernels, made, monkeypatch, request):
+    """When it enters; all that was before is there."""
+    X, y = make_data("gaussian", n=200, p=30, correlation=0.5)
+    if modes == "few":
+        request.getfixturevalue("few_modes")
+    whole, sum_up = bregpath.trace_path(X, y), GramOnDemand._sum_up
+    late = int(np.argsort(whole.entry_times)[12])
+    entry = whole.entry_times[late]
+    assert whole.t[0] < entry < whole.t[-1]
+
+    def spoilt(self, columns, wait):
+        return np.where(columns[:, None] == late, np.nan, sum_up(self, columns, wait))
+
+    monkeypatch.setattr(GramOnDemand, "_sum_up", spoilt)
+    path = bregpath.trace_path(X, y)
+    assert path.result is bregpath.Result.STALLED
+    assert_allclose(path.t[-1], entry, rtol=1e-9)
+    assert_allclose(path.coef, [whole.at(t).coef for t in path.t], rtol=0, atol=1e-9)
 
 
 def test_fine_tolerances_cost_little_more():

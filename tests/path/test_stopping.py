@@ -124,6 +124,34 @@ def test_stop_when_worse_by_hand(every: float) -> None:
         assert_allclose(trace_path(data.X[:60], data.y[:60], stop=rule).t[-1], end, rtol=1e-9)
 
 
+X, Y = make_data("gaussian", n=20, p=4)
+NOT_RULES = {
+    "no time": (lambda: StopAtTime(-1.0), ValueError, "`t` must be a finite number above 0, found -1"),
+    "no columns": (lambda: StopAtVariables(-1), ValueError, "`n` must be at least 0, found -1"),
+    "half a column": (lambda: StopAtVariables(2.5), TypeError, "`n` must be an integer, found 2.5"),
+    "beyond all deviance": (lambda: StopAtDevianceRatio(80), ValueError, "`ratio` must be at most 1, found 80"),
+    "fewer responses": (lambda: StopWhenWorse(X, Y[:5]), ValueError, "`X` and `y` differ in length: 20 rows and 5"),
+    "NaN": (lambda: StopWhenWorse(X, np.where(Y > 0, np.nan, Y)), ValueError, "`y` of StopWhenWorse must hold finite"),
+    "labels": (lambda: StopWhenWorse(X, np.where(Y > 0, "a", "b")), ValueError, "code labels as the loss does, or"),
+}
+
+
+@pytest.mark.parametrize(("make", "error", "text"), NOT_RULES.values(), ids=NOT_RULES)
+def test_rules_that_could_never_hold_are_refused(make, error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        make()
+
+
+def test_held_out_data_are_those_of_the_path() -> None:
+    with pytest.raises(ValueError, match="`X` of StopWhenWorse has 3 columns, the path is traced on 4"):
+        trace_path(X, Y, stop=StopWhenWorse(X[:, :3], Y))
+    classes = np.arange(20) % 3
+    with pytest.raises(ValueError, match="needs a `score` for models of 3 outputs"):
+        trace_path(X, classes, loss="multinomial", stop=StopWhenWorse(X, classes))
+    with pytest.raises(ValueError, match="`stop` must be a finite number above 0, found -2"):
+        trace_path(X, Y, stop=-2.0)
+
+
 def test_stop_rule_is_not_used_up_by_a_path() -> None:
     data = bregpath.datasets.make_linear(120, 60, 5, snr=1.0, seed=3)
     rule = StopWhenWorse(data.X[60:], data.y[60:], patience=3)

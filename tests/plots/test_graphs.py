@@ -12,8 +12,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from bregpath.plots import arrange, plot_graph, plot_graph_comparison
 from bregpath.plots import graphs as drawing
 
-matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("Agg")
 plt = pytest.importorskip("matplotlib.pyplot")
 to_rgb = pytest.importorskip("matplotlib.colors").to_rgb
 
@@ -37,14 +35,6 @@ def random_graph(p, n_edges, seed):
 def make_weights():
     """Four edges in one component; `pka` has none."""
     return graph_of(5, [(0, 1, 1.0), (1, 2, -0.5), (2, 3, 0.25), (0, 2, -1e-6)])
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    before = dict(matplotlib.rcParams)
-    yield
-    plt.close("all")
-    assert dict(matplotlib.rcParams) == before
 
 
 def nodes(ax):

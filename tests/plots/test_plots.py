@@ -14,8 +14,6 @@ from bregpath.plots.style import spread
 from bregpath.selection.result import Selection
 from tests.graphs.cases import ONE_OF_EACH, path_of
 
-matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("Agg")
 plt = pytest.importorskip("matplotlib.pyplot")
 
 
@@ -30,14 +28,6 @@ def make_classes():
     data = bregpath.datasets.make_multinomial(150, 6, 3, n_classes=3, seed=0)
     labels = np.array(["a", "b", "c"])[data.y]
     return bregpath.trace_path(data.X, labels, loss="multinomial", penalty="group", t_ratio=10, n_times=12)
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    before = dict(matplotlib.rcParams)
-    yield
-    plt.close("all")
-    assert dict(matplotlib.rcParams) == before
 
 
 def named_curves(ax):

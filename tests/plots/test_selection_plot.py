@@ -8,9 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import bregpath
 
-matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("Agg")
-plt = pytest.importorskip("matplotlib.pyplot")
+pytest.importorskip("matplotlib")
 
 
 @pytest.fixture(scope="module", name="selection")
@@ -24,12 +22,6 @@ def make_selection():
 def make_kappas():
     data = bregpath.datasets.make_logistic(120, 30, 5, seed=1)
     return bregpath.cross_validate(data.X, data.y, loss="logistic", kappa="cv", scoring=["deviance", "auc"])
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
 
 
 def curves(ax):

@@ -9,17 +9,7 @@ from numpy.testing import assert_allclose
 import bregpath
 from bregpath.selection.stability import Stability
 
-matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("Agg")
 plt = pytest.importorskip("matplotlib.pyplot")
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    before = dict(matplotlib.rcParams)
-    yield
-    plt.close("all")
-    assert dict(matplotlib.rcParams) == before
 
 
 @pytest.fixture(scope="module")

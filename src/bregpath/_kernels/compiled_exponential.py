@@ -11,7 +11,7 @@ from bregpath import _interrupts
 from bregpath._kernels import crossing, exponential, reference
 from bregpath._kernels.compiled import Layout, typed
 from bregpath._kernels.exponential_record import Stretch, block_of, rows_behind, write_coordinates
-from bregpath._kernels.records import Knot, Memory, Steps, System
+from bregpath._kernels.records import Knot, Memory, StepError, Steps, System
 from bregpath._records import changed
 from bregpath._typing import Array, IntArray
 
@@ -45,6 +45,8 @@ def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps:
     marks[:, 0] = 0
     given = {**arrays, "cuts": cuts[1:], "modes": modes[1:]}
     steps, trouble = _exponential(system).advance(given, memory.h, until, max_steps)
+    if trouble == "stalled" and steps == 0:
+        raise StepError(f"no step from t={knot.t:g} has few modes")
     h, cuts, modes = arrays["h"], cuts[: steps + 1], modes[: steps + 1].cumsum()
     knots = int(cuts[-1]) + 1
 

@@ -38,7 +38,7 @@ from bregpath import _interrupts
 from bregpath._kernels.crossing import Bounds, first_event
 from bregpath._kernels.exponential_record import Stretch, block_of, coordinates
 from bregpath._kernels.inverse_scale_space import thresholds
-from bregpath._kernels.records import Knot, Memory, Steps, System
+from bregpath._kernels.records import Knot, Memory, StepError, Steps, System
 from bregpath._kernels.reference import round_down
 from bregpath._typing import Array, IntArray
 from bregpath.penalties import AbstractPenalty
@@ -111,11 +111,11 @@ def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps:
         try:
             _interrupts.check()
             part, memory = _step(system, moments, parts[-1], memory)
-        except KeyboardInterrupt:
+        except (StepError, KeyboardInterrupt) as trouble:
             if len(parts) == 1:
                 raise
-            interrupted = True
-            break
+            interrupted = isinstance(trouble, KeyboardInterrupt)
+            break  # a step that failed fails again in the next call
         parts.append(part)
         memories.append(memory)
     cuts = np.cumsum([len(part.t) for part in parts]) - 1
@@ -252,17 +252,20 @@ def _decompose(
     """Modes that leave out little up to some length: moves, rates, and that length."""
     # A power of two, so that the inverse may stay what it is for many steps.
     shift = round_down(max(SHIFT / (kappa * t), LEAST_SHIFT * float(np.trace(hessian))), bits=1)
-    while True:
-        modes = _lanczos(np.linalg.inv(hessian + shift * np.eye(len(hessian))), shift, slope, kappa, length, limits)
+    while length >= LEAST_STEP * t:
+        inverse = np.linalg.inv(hessian + shift * np.eye(len(hessian)))
+        with np.errstate(invalid="ignore"):
+            modes = _lanczos(inverse, shift, slope, kappa, length, limits)
         if modes is not None:
             return *modes, length
         length, shift = length / SHORTER, shift * SHORTER
+    raise StepError(f"no step from t={t:g} has few modes")
 
 
 def _lanczos(
     inverse: Array, shift: float, slope: Array, kappa: float, length: float, limits: _Limits
 ) -> tuple[Array, Array] | None:
-    """Moves and rates of the modes; None if it takes too many."""
+    """Moves and rates of the modes; None if it takes too many, or no number of them will do."""
     size = float(np.linalg.norm(slope))
     if size == 0:
         return np.zeros((0, len(slope))), np.zeros(0)
@@ -276,6 +279,8 @@ def _lanczos(
         rest = rest - matrix[k - 1, max(k - 2, 0) : k] @ basis[-2:]
         rest = rest - (basis @ rest) @ basis
         left = float(np.linalg.norm(rest))
+        if not np.isfinite(left):
+            return None
         is_all = k == len(slope) or left <= BREAKDOWN * np.trace(matrix[:k, :k])
         if is_all or k == MAX_MODES or k % (1 + k // SELDOM) == 0:
             responses, axes = np.linalg.eigh(matrix[:k, :k])

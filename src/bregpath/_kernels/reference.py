@@ -150,8 +150,10 @@ def _adaptive_step(system: System, knot: Knot, memory: Memory) -> Step:
         stages = min(stages, stages_needed(h * rate))
         live = penalty.close(started | entering | forced)
         memory = _count(memory, 1 if linear else stages, 2 * stages * int(live.sum()) + 2 * len(knot.z))
-        after = _linear_step(system, knot, h, stages, live, memory.frozen) if linear else None
-        after = _chebyshev_step(system, knot, h, stages, live) if not linear else after
+        if linear:
+            after = _linear_step(system, knot, h, stages, live, memory.frozen)
+        else:
+            after = _chebyshev_step(system, knot, h, stages, live)
         if after is None:  # overflow: the local curvature is far from that at the knot
             h, is_outside = 0.2 * h, loss.has_domain
             continue

@@ -107,11 +107,10 @@ class RestrictedNewton:
 
     def _converge(self, now: _Trial, low: Array, high: Array, budget: list[int]) -> _Trial:
         """Newton steps until the slopes of the members are zero; members that meet a bound cease to be."""
-        before = np.inf
+        before, stride = np.inf, 1.0
         while now.value > self.enough:
             _interrupts.check()
-            gradient = self._gradient(now)
-            size = float(np.max(np.abs(gradient), initial=0.0))
+            gradient, size = self._gradient(now), self._size(now)
             if size <= TOL * self.scale:
                 break
             if size > STALE * before and self.frozen is not now.eta:
@@ -121,7 +120,7 @@ class RestrictedNewton:
             budget[0] -= 1
             if budget[0] < 0:
                 raise StepError("no optimum between two events")
-            step = self._newton_step(gradient)
+            step, is_straight = self._newton_step(gradient, stride)
             target = np.where(step[self.n_alpha :] < 0, low[self.members], high[self.members])
             share = self._share_to(target, now, step)
             after = self._shorten(now, step, float(np.min(share, initial=1.0)), float(gradient @ step))
@@ -139,6 +138,9 @@ class RestrictedNewton:
                 now.beta[self.members[met]] = target[met]
                 self._set_members(self.members[~met], now.eta)
             before = np.inf if met.any() else size
+            # Straight parts may be long: those of a row of next to no weight, which is far on the wrong side.
+            if is_straight:
+                stride = max(1.0, stride * (2.0 if taken == 1.0 else taken))
         return now
 
     def _share_to(self, target: Array, now: _Trial, step: Array) -> Array:
@@ -152,13 +154,18 @@ class RestrictedNewton:
         predictor moves."""
         alpha_change, change = self._split(step)
         direction = self._spread(alpha_change, change)
+        # A gain below what rounding makes of the loss, and of a large predictor in it, is seen by the slopes alone.
+        rounding = self.problem.rounding(now.value)
+        is_seen = -descent > max(rounding, np.finfo(float).eps * float(np.max(np.abs(now.eta), initial=0.0)))
         for _ in range(MAX_SHORTER):
             eta = now.eta + share * direction
             with np.errstate(over="ignore", invalid="ignore"):  # of a trial that is far too long
                 value = self.problem.value(eta)
-            if value <= now.value + 1e-4 * share * descent + self.problem.rounding(now.value):
+            falls = value <= now.value + 1e-4 * share * descent + rounding
+            if falls or not is_seen:
                 after = self._at(now.alpha + share * alpha_change, now.beta + share * change, eta, value)
-                return after, share, share * float(np.max(np.abs(direction), initial=0.0))
+                if falls or self._size(after) <= 0.5 * self._size(now):
+                    return after, share, share * float(np.max(np.abs(direction), initial=0.0))
             share /= 2
         return None
 
@@ -180,6 +187,9 @@ class RestrictedNewton:
     def _gradient(self, now: _Trial) -> Array:
         of_alpha = self.problem.alpha_gradient(now.residual)[: self.n_alpha]
         return np.concatenate([of_alpha, -now.slope[self.members]])
+
+    def _size(self, now: _Trial) -> float:
+        return float(np.max(np.abs(self._gradient(now)), initial=0.0))
 
     # --- their Hessian ---------------------------------------------------------------------------------------
 
@@ -239,15 +249,16 @@ class RestrictedNewton:
         """Coordinates a column."""
         return self.problem.beta_shape[1]
 
-    def _newton_step(self, gradient: Array) -> Array:
-        """Where the loss slopes but does not bend, as Huber's does far out, a step downhill of any length."""
+    def _newton_step(self, gradient: Array, stride: float) -> tuple[Array, bool]:
+        """A step, and whether it is one along a straight part: where the loss slopes but does not bend, as Huber's does
+        far out, it moves the predictor by ``stride`` downhill."""
         step = -self._solve(gradient)
         if self.factor is not None and not self.factor[1]:
             straight = gradient + self.hessian @ step
             if np.abs(straight).max() > STRAIGHT * np.abs(gradient).max():
                 reach = float(np.max(np.abs(self._spread(*self._split(straight)))))
-                step -= straight / max(reach, 1e-300)
-        return step
+                return step - stride * straight / max(reach, 1e-300), True
+        return step, False
 
     def _solve(self, gradient: Array) -> Array:
         """The least-norm solution where columns depend on each other: what the dynamics of any kappa would find."""

@@ -14,6 +14,8 @@ from bregpath._typing import Array
 
 __all__ = ["Data", "Table", "read_csv", "regression_data"]
 
+OTHER_MARKS = {";": "semicolons", "\t": "tabs"}  # between the cells of files that are no CSV
+
 
 @dataclass(frozen=True)
 class Data:
@@ -94,15 +96,33 @@ def _numbers(table: Table, option: str, name: str) -> Array:
 
 def read_csv(file: str) -> Table:
     """The columns of a CSV file."""
-    if not all(importlib.util.find_spec(name) is not None for name in ("pandas", "narwhals")):
-        return Table(file, _plain_columns(file))
+    has_frames = all(importlib.util.find_spec(name) is not None for name in ("pandas", "narwhals"))
+    try:
+        return _frame(file) if has_frames else Table(file, _plain_columns(file))
+    except UnicodeDecodeError:
+        raise ValueError(f"{file} is no text in UTF-8; if it is a CSV file, save it in this encoding.") from None
+
+
+def _frame(file: str) -> Table:
+    """A CSV file read with pandas."""
     import pandas as pd
 
     try:
         frame = pd.read_csv(file, skipinitialspace=True)
+    except UnicodeDecodeError:
+        raise
     except ValueError as error:  # all of pandas' own errors are
         raise ValueError(f"{file} cannot be read as CSV: {error}") from None
-    return Table(file, {str(name): frame[name] for name in frame.columns}, frame)
+    columns = {str(name): frame[name] for name in frame.columns}
+    _check_marks(file, list(columns))
+    return Table(file, columns, frame)
+
+
+def _check_marks(file: str, names: Sequence[str]) -> None:
+    """Names that were taken for a single one say what stands between them."""
+    found = next((said for mark, said in OTHER_MARKS.items() if mark in names[0]), None)
+    if len(names) == 1 and found:
+        raise ValueError(f"{file} has cells that are separated by {found}; save it with commas (and decimal points).")
 
 
 def _plain_columns(file: str) -> dict[str, Array]:
@@ -111,6 +131,7 @@ def _plain_columns(file: str) -> dict[str, Array]:
         rows = [row for row in csv.reader(stream, skipinitialspace=True) if row]
     if len(rows) < 2:
         raise ValueError(f"{file} has no data rows; the first row holds names, the others numbers.")
+    _check_marks(file, rows[0])
     uneven = [i + 1 for i, row in enumerate(rows) if len(row) != len(rows[0])]
     if uneven:
         raise ValueError(f"{file} has {len(rows[0])} names, but another number of cells in row {uneven[0]}.")

@@ -74,6 +74,8 @@ def in_options(message: str, args: argparse.Namespace) -> str:
         message = re.sub(r"`X`|^X\b", lambda _: args.data, message)
     if hasattr(args, "target"):
         message = re.sub(r"`y`|^y\b", lambda _: f"--target {args.target!r}", message)
+    if hasattr(args, "stop"):
+        message = message.replace("information_criterion()", "--stop bic").replace("cross_validate()", "--stop cv")
     if hasattr(args, "kind"):
         message = re.sub(r"\buse (\w+)Graph\b", lambda found: f"use --kind {found[1].lower()}", message)
     known = {name: name for name in vars(args)} | {old: new for old, new in RENAMED.items() if hasattr(args, new)}

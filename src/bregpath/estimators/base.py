@@ -144,6 +144,7 @@ class AbstractBregmanEstimator(RegressionParameters):
             self._encoder = _category_encoder(X)
         encoder = self._encoder
         if encoder is None:
+            _validation.check_indices(X)
             checks |= {"accept_sparse": ["csr", "csc"], "dtype": [np.float64, np.float32]}
             if not reset:
                 return validate_data(self, X, reset=False, **checks)
@@ -245,6 +246,7 @@ class AbstractBregmanEstimator(RegressionParameters):
         if sample_weight is not None:
             rows = np.empty((len(y), 0))  # of X, which may be a frame, only their number is asked
             weights = _check_sample_weight(_plain("sample_weight", sample_weight), rows, dtype=np.float64)
+            weights = _validation.check_counts(weights, len(y))
             options["sample_weight"] = weights
         check_stop_of_kappas(self.stop, several)
         with _interrupts.all_or_nothing():

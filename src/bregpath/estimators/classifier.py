@@ -11,6 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from bregpath._typing import Array
 from bregpath.estimators.base import AbstractBregmanEstimator
+from bregpath.losses.base import distinct_labels
 from bregpath.path import Point
 
 __all__ = ["BregmanClassifier"]
@@ -57,8 +58,8 @@ class BregmanClassifier(ClassifierMixin, AbstractBregmanEstimator):
     _takes_labels = True
 
     def _usual_loss(self, y: Array) -> str:
+        classes, _ = distinct_labels(y)
         check_classification_targets(y)
-        classes = np.unique(y)
         if len(classes) < 2:
             raise ValueError(f"`y` has one class only ({classes.tolist()}); a classifier needs at least two classes.")
         return "logistic" if len(classes) == 2 else "multinomial"

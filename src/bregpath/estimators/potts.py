@@ -144,7 +144,10 @@ class PottsGraph(DiscreteGraph):
 
 
 def check_states(names: Sequence[str], levels: Sequence[Array], codes: Array, w: Array) -> None:
-    """All labels have rows that count; codes below 0 are missing."""
+    """All labels have rows that count, and most of them several; codes below 0 are missing."""
+    n_labels = {name: len(labels) for name, labels in zip(names, levels, strict=True)}
+    remedy = "GaussianGraph and MixedGraph take numbers; drop identifiers and dates, or pool labels by `min_count`."
+    _validation.tell_unrepeated(n_labels, len(codes), remedy, stacklevel=5)
     for name, labels, column in zip(names, levels, codes.T, strict=True):
         known = column >= 0
         counts = np.bincount(column[known], weights=w[known], minlength=len(labels))

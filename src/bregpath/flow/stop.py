@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from bregpath._typing import Array
-from bregpath._validation import as_array, check_number, unmasked
+from bregpath._validation import as_array, check_design, check_integer, check_number
 
 __all__ = [
     "AbstractStop",
@@ -124,6 +124,9 @@ class StopAtTime(AbstractStop):
 
     t: float
 
+    def __post_init__(self) -> None:
+        check_number("t", self.t)
+
     def __call__(self, progress: Progress) -> bool:
         return progress.t >= self.t
 
@@ -144,6 +147,9 @@ class StopAtVariables(AbstractStop):
     n: int
     overshoots = True
 
+    def __post_init__(self) -> None:
+        check_integer("n", self.n, 0)
+
     def __call__(self, progress: Progress) -> bool:
         return progress.n_active > self.n
 
@@ -162,6 +168,9 @@ class StopAtDevianceRatio(AbstractStop):
     """
 
     ratio: float
+
+    def __post_init__(self) -> None:
+        check_number("ratio", self.ratio, at_most=1.0)
 
     def __call__(self, progress: Progress) -> bool:
         return progress.deviance_ratio >= self.ratio
@@ -214,9 +223,10 @@ class StopWhenWorse(AbstractStop):
     Parameters
     ----------
     X, y : array-like
-        Held-out data, coded as the data of the path.
+        Held-out data, coded as the data of the path: numbers, also for labels (-1 and 1 for two classes).
     score : callable
-        ``score(y, eta)`` -> a number to be minimised, ``eta`` the linear predictor; the mean squared error by default.
+        ``score(y, eta)`` -> a number to be minimised, ``eta`` the linear predictor; the mean squared error by default,
+        which is one of models with a single output.
     patience : int, default 10
         Checks without improvement before the path ends.
     every : float, default 1.05
@@ -240,13 +250,26 @@ class StopWhenWorse(AbstractStop):
     _waited: int = field(default=0, init=False, repr=False)
     _next: float = field(default=0.0, init=False, repr=False)
 
+    def __post_init__(self) -> None:
+        self.X, self.y = check_design(self.X), as_array("y", self.y)
+        if len(self.y) != self.X.shape[0]:
+            raise ValueError(f"`X` and `y` differ in length: {self.X.shape[0]} rows and {len(self.y)} responses.")
+        if self.score is None and not (self.y.dtype.kind in "fiub" and np.isfinite(self.y).all()):
+            raise ValueError(
+                "`y` of StopWhenWorse must hold finite numbers; code labels as the loss does, or give a `score`."
+            )
+
     def __call__(self, progress: Progress) -> bool:
         if progress.t < self._next:
             return False
         self._next = progress.t * self.every
-        eta = np.asarray(unmasked("X", self.X) @ progress.coef) + progress.intercept
-        y = as_array("y", self.y)
-        loss = float(np.mean((y - eta) ** 2)) if self.score is None else float(self.score(y, eta))
+        coef, n_columns = progress.coef, self.X.shape[1]
+        if len(coef) != n_columns:
+            raise ValueError(f"`X` of StopWhenWorse has {n_columns} columns, the path is traced on {len(coef)}.")
+        if self.score is None and coef.ndim > 1:
+            raise ValueError(f"StopWhenWorse needs a `score` for models of {coef.shape[1]} outputs.")
+        eta = np.asarray(self.X @ coef) + progress.intercept
+        loss = float(np.mean((self.y - eta) ** 2)) if self.score is None else float(self.score(self.y, eta))
         if loss < self._best:
             self._best, self._waited = loss, 0
         else:
@@ -261,5 +284,5 @@ def as_stop(stop: Any) -> Callable[[Progress], bool] | None:
     if stop is None or callable(stop):
         return stop
     if isinstance(stop, int | float) and not isinstance(stop, bool):
-        return StopAtTime(float(stop))
+        return StopAtTime(check_number("stop", stop))
     raise TypeError(f"`stop` must be a time, a stop rule such as StopAtVariables(10), or a callable; found {stop!r}.")

@@ -40,6 +40,7 @@ def read_columns(X: Any, least_rows: int = 1, gaps: bool = False) -> tuple[list[
         data, names = _frames.read_frame(X)
         columns = [_known(data[:, i].to_numpy(), f"column {name!r}", gaps) for i, name in enumerate(names)]
     else:
+        _validation.check_indices(X)
         table = _validation.as_array("X", X.toarray() if _validation.is_sparse(X) else X)
         if table.ndim != 2:
             raise ValueError(f"`X` must be two-dimensional (rows x nodes), found shape {table.shape}.")

@@ -10,7 +10,7 @@ import numpy as np
 from bregpath._known_to_core import Kernel
 from bregpath._typing import Array
 
-__all__ = ["AbstractLoss", "LabelLoss", "NodeLoss", "UserLoss", "check_numbers", "encode_labels"]
+__all__ = ["AbstractLoss", "LabelLoss", "NodeLoss", "UserLoss", "check_numbers", "distinct_labels", "encode_labels"]
 
 
 class AbstractLoss(ABC):
@@ -96,6 +96,10 @@ class AbstractLoss(ABC):
     def unit(self, y: Array, w: Array) -> float:
         """Scale of ``y`` by which a loss with units is made unit-free; 1 for losses without units."""
         return 1.0
+
+    def lacking(self, y: Array, w: Array) -> str:
+        """What some rows lack for the intercept of their null model to be finite, in words; nothing if it is."""
+        return ""
 
     def null(self, y: Array, w: Array) -> Array:
         """Start value, shape ``(n_outputs,)``, from which the intercept of the null model is polished."""
@@ -240,7 +244,7 @@ def _checked(y: Array) -> Array:
 
 def encode_labels(y: Array, w: Array) -> tuple[Array, Array]:
     """Sorted class labels and the index of each row's label; needs at least two classes with weight."""
-    classes, codes = np.unique(_checked(np.asarray(y)), return_inverse=True)
+    classes, codes = distinct_labels(_checked(np.asarray(y)))
     present = np.bincount(codes, weights=w, minlength=len(classes)) > 0
     if present.sum() < 2:
         raise ValueError(
@@ -248,4 +252,16 @@ def encode_labels(y: Array, w: Array) -> tuple[Array, Array]:
         )
     if not present.all():
         raise ValueError(f"`y` has classes whose rows all have weight 0: {classes[~present].tolist()}; drop them.")
-    return classes, codes.ravel()
+    return classes, codes
+
+
+def distinct_labels(y: Array) -> tuple[Array, Array]:
+    """Sorted labels, and the position of each row's label among them."""
+    try:
+        labels, position = np.unique(y, return_inverse=True)
+    except TypeError:
+        kinds = sorted({type(label).__name__ for label in y.ravel().tolist()})
+        raise ValueError(
+            f"`y` mixes labels of type {' and '.join(kinds)}; give them one type, and drop rows without any."
+        ) from None
+    return labels, position.ravel()

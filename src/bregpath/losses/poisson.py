@@ -50,7 +50,7 @@ class PoissonLoss(AbstractLoss):
             raise ValueError(
                 f"`y` must be non-negative for the Poisson loss, found {counts.min():g} in row {counts.argmin()}."
             )
-        if not dot(w, counts) > 0:
+        if self.lacking(counts, w):
             raise ValueError("`y` is zero in every row; the Poisson rate has no maximum-likelihood estimate then.")
         if not 1e-12 < dot(w, counts) < 1e15:
             raise ValueError(
@@ -58,6 +58,9 @@ class PoissonLoss(AbstractLoss):
                 "units, and give the exposure as offset=np.log(exposure)."
             )
         return counts
+
+    def lacking(self, y: Array, w: Array) -> str:
+        return "" if dot(w, y) > 0 else "no count above zero"
 
     def null(self, y: Array, w: Array) -> Array:
         return np.array([np.log(dot(w, y))])

@@ -14,6 +14,8 @@ from bregpath.graphs.export import strongest_edges
 __all__ = ["Arrangement", "arrange", "text_widths"]
 
 SMALLEST_LABEL = 4.0  # points; names that would have to be smaller are left out
+MOST_SWEEPS = 300  # over all pairs of boxes that overlap, or of nodes
+MOST_EDGES, PER_EDGE = 800, 40  # the strongest edges that names keep off, and points on each
 
 
 @dataclass(frozen=True)
@@ -154,11 +156,11 @@ def _fit(xy: Array, low: Array, high: Array, stretch: float) -> Array:
     return 0.5 * (low + high) + (xy - 0.5 * (xy.min(axis=0) + xy.max(axis=0))) * scale
 
 
-def _separate(centre: Array, half: Array, low: Array, high: Array, n_sweeps: int = 300) -> Array:
+def _separate(centre: Array, half: Array, low: Array, high: Array) -> Array:
     """Push overlapping boxes apart, along the axis on which they overlap less, within bounds."""
     first, last = low + half, np.maximum(high - half, low + half)
     centre = np.clip(centre, first, last)
-    for sweep in range(n_sweeps):
+    for sweep in range(MOST_SWEEPS):
         if sweep % 10 == 0:  # all pairs that may meet during the next sweeps
             near = np.abs(centre[:, None] - centre) < half[:, None] + half + 0.5 * half.max(axis=0)
             j, k = np.nonzero(np.triu(near.all(axis=2), 1))
@@ -205,12 +207,12 @@ def _choose_sides(
     return chosen, worst == 0
 
 
-def _edge_points(strength: Array, xy: Array, per_edge: int = 40, n_edges: int = 800) -> tuple[Array, Array]:
+def _edge_points(strength: Array, xy: Array) -> tuple[Array, Array]:
     """Points along the strongest edges, and how much it matters to cover them."""
-    j, k = (ends[:n_edges] for ends in strongest_edges(strength))
-    along = np.linspace(0.0, 1.0, per_edge)[:, None]
+    j, k = (ends[:MOST_EDGES] for ends in strongest_edges(strength))
+    along = np.linspace(0.0, 1.0, PER_EDGE)[:, None]
     points = xy[j, None] * (1 - along) + xy[k, None] * along
-    return points.reshape(-1, 2), np.repeat(strength[j, k] / (strength.max(initial=0.0) or 1.0), per_edge)
+    return points.reshape(-1, 2), np.repeat(strength[j, k] / (strength.max(initial=0.0) or 1.0), PER_EDGE)
 
 
 # --- the spring layout -------------------------------------------------------------------------------------------
@@ -249,7 +251,7 @@ def _pack(sizes: Array, ratio: float) -> Array:
     return corners
 
 
-def _least_stress(distance: Array, rng: np.random.Generator, n_sweeps: int = 300) -> Array:
+def _least_stress(distance: Array, rng: np.random.Generator) -> Array:
     """Positions of least stress by majorisation, started from classical scaling; longest axis horizontal."""
     n = len(distance)
     square = distance**2
@@ -259,7 +261,7 @@ def _least_stress(distance: Array, rng: np.random.Generator, n_sweeps: int = 300
     weight = 1.0 / (square + np.eye(n)) - np.eye(n)
     inverse = np.linalg.inv(np.diag(weight.sum(axis=0)) - weight + 1.0 / n)  # 1/n: the Laplacian is singular
     target = weight * distance
-    for _ in range(max(min(n_sweeps, 60_000 // n), 30)):  # a large graph has fewer details to show
+    for _ in range(max(min(MOST_SWEEPS, 60_000 // n), 30)):  # a large graph has fewer details to show
         pull = target / (np.hypot(*(xy.T[:, :, None] - xy.T[:, None])) + np.eye(n) + 1e-12)
         new = inverse @ (pull.sum(axis=0)[:, None] * xy - pull @ xy)
         moved, xy = np.abs(new - xy).max(), new
