@@ -182,9 +182,10 @@ def give_back() -> None:
 
 def columns_of(store: AbstractStore | AbstractBlock) -> Any:
     """The columns of a store or block, for `products`, `scan` and `moments`; None where the core does not know it."""
-    if _compiled is None or store.kernel() is None:
+    kernel = None if _compiled is None else store.kernel()
+    if kernel is None or kernel.name not in ("dense", "csc"):
         return None
-    return _compiled.screening.Columns(store)
+    return _compiled.screening.Columns(store)  # type: ignore[union-attr]
 
 
 def implementation() -> str:
