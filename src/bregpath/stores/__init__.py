@@ -42,6 +42,6 @@ def as_store(X: Any, passes_over_rows: bool = False) -> AbstractStore:
     is_on_disk = isinstance(X, np.memmap)
     X = _validation.check_design(X, finite=False)
     if _validation.is_sparse(X):
-        return SparseStore(X)
+        return SparseStore(X, is_canonical=True)
     sparse = SparseStore.of_dense(X) if passes_over_rows and not is_on_disk else None
     return sparse or DenseStore(X)

@@ -25,7 +25,7 @@ MAX_DENSE = 20_000  # columns over the share of entries that are stored, up to w
 
 
 class SparseStore(AbstractStore):
-    """A scipy.sparse matrix, kept by columns (CSC) without duplicates; other formats are converted once.
+    """A scipy.sparse matrix, kept by columns (CSC) without duplicates; others are converted once, unless ``is_canonical``.
 
     Examples
     --------
@@ -34,8 +34,8 @@ class SparseStore(AbstractStore):
     array([3., 4.])
     """
 
-    def __init__(self, X: Any) -> None:
-        self.X = canonical_csc(X)
+    def __init__(self, X: Any, is_canonical: bool = False) -> None:
+        self.X = X if is_canonical else canonical_csc(X)
         self.shape = X.shape
 
     @classmethod
@@ -49,7 +49,7 @@ class SparseStore(AbstractStore):
         stored = np.count_nonzero(X)
         if stored > MAX_STORED * X.size or 12 * stored > max(base.WHOLE_BYTES, X.nbytes / 5):
             return None
-        return cls(_without_zeros(X))
+        return cls(_without_zeros(X), is_canonical=True)
 
     @property
     def is_small(self) -> bool:
