@@ -10,6 +10,7 @@ import numpy as np
 
 from bregpath import _kernels
 from bregpath._kernels import Steps, columns_of
+from bregpath._sums import dot
 from bregpath._typing import Array, BoolArray, IntArray
 from bregpath.problem import Problem
 from bregpath.stores import AbstractBlock
@@ -228,8 +229,7 @@ class LazyDual(Dual):
     def _refer(self, R: Array, residual: Array) -> float:
         """Add a reference: R and the unit vector u. Returns the length of the residual."""
         r = residual.ravel()
-        # Not by BLAS, which has threads that would wait for each other longer than that takes.
-        length = sqrt(np.einsum("i,i,i->", self.weights, r, r)) or 1.0
+        length = sqrt(dot(self.weights, r * r)) or 1.0
         self.references = [*self.references, Reference(R.flatten(), r / length)]
         return length
 

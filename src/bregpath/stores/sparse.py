@@ -25,7 +25,7 @@ MAX_DENSE = 20_000  # columns over the share of entries that are stored, up to w
 
 
 class SparseStore(AbstractStore):
-    """A scipy.sparse matrix, kept by columns (CSC) without duplicates; others are converted once, unless ``is_canonical``.
+    """A scipy.sparse matrix, kept by columns (CSC) without duplicates; others are converted, unless ``is_canonical``.
 
     Examples
     --------
