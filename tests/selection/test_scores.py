@@ -128,6 +128,13 @@ def test_measures_by_name_function_list_and_dict():
     assert_allclose(named[1].score(HeldOut(*rows, np.zeros((1, 2)))), 0.25)
 
 
+@pytest.mark.parametrize("score", ["good", None, [0.1, 0.2], 1j], ids=str)
+def test_a_score_is_one_number(score):
+    data = bregpath.datasets.make_linear(40, 5, 2, seed=0)
+    with pytest.raises(TypeError, match="functions that return one number; mine returned"):
+        bregpath.cross_validate(data.X, data.y, scoring={"mine": lambda y, prediction: score}, n_times=5)
+
+
 @pytest.mark.parametrize(
     ("scoring", "error", "message"),
     [

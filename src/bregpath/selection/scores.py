@@ -63,12 +63,20 @@ def _read(measure: Any, loss: AbstractLoss, name: str | None = None) -> Scorer:
 
         return Scorer(name or measure, by_name, measure == "auc", measure == "deviance")
 
+    title = name or str(getattr(measure, "__name__", "score"))
+
     def by_function(held: HeldOut) -> Array:
         extra = {"sample_weight": held.w} if held.weighted else {}
-        return np.array([float(measure(held.y, held.loss.predict(e), **extra)) for e in held.eta])
+        return np.array([_number(title, measure(held.y, held.loss.predict(e), **extra)) for e in held.eta])
 
-    larger = bool(getattr(measure, "larger_is_better", False))
-    return Scorer(name or str(getattr(measure, "__name__", "score")), by_function, larger)
+    return Scorer(title, by_function, bool(getattr(measure, "larger_is_better", False)))
+
+
+def _number(title: str, score: Any) -> float:
+    value = np.asarray(score)
+    if value.size == 1 and value.dtype.kind in "fiub":
+        return float(value.item())
+    raise TypeError(f"`scoring` takes functions that return one number; {title} returned {score!r}.")
 
 
 # --- the measures by name ------------------------------------------------------------------------------------
