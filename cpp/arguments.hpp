@@ -10,7 +10,6 @@
 #include <string>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "kernels.hpp"
 
@@ -49,17 +48,6 @@ class Named {
 
     const double* numbers(const char* name, std::initializer_list<Size> shape) const {
         return array<const double>(name, shape);
-    }
-
-    // Vectors of n numbers, in a list.
-    std::vector<const double*> vectors(const char* name, Size n) const {
-        std::vector<const double*> all;
-        for (const nb::handle one : get<nb::sequence>(name)) {
-            nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu> vector;
-            if (!nb::try_cast(one, vector, false) || Size(vector.shape(0)) != n) refuse(name, "has a wrong shape");
-            all.push_back(vector.data());
-        }
-        return all;
     }
 
     // A square matrix whose rows may lie further apart than they are long.

@@ -15,7 +15,6 @@ using namespace bregpath;
 
 const Kernels* kernels = nullptr;  // chosen once, when the module is loaded
 constexpr Size kTogether = 16384;  // columns, whose addresses are gathered at a time
-constexpr Size kNearRows = 1024;  // of a few vectors, in the nearest cache
 constexpr Size kRunNumbers = 65536, kMinRun = 64, kMaxRun = 4096;  // of a run of rows of all columns, and its rows
 
 // All columns of a design where they lie.
@@ -211,20 +210,12 @@ void lessen(nb::dict arrays, double share) {
 
 void lengths(nb::dict arrays) {
     const Named from("the points", arrays);
-    const Size n = from.length("end");
-    const double *end = from.numbers("end", {n}), *last = from.numbers("last", {n}), *weights = from.numbers("weights", {n});
-    const std::vector<const double*> R = from.vectors("R", n), residual = from.vectors("residual", n);
-    const Size k = Size(R.size());
-    require(residual.size() == R.size(), "a point has no residual");
+    const Size k = from.length("R"), n = from.length("R", 1);
+    const double *R = from.numbers("R", {k, n}), *residual = from.numbers("residual", {k, n}), *end = from.numbers("end", {n}),
+                 *last = from.numbers("last", {n}), *weights = from.numbers("weights", {n});
     double* out = from.array<double>("out", {k, 5});
     nb::gil_scoped_release nogil;
-    std::fill_n(out, 5 * k, 0.0);
-    for (Size i = 0; i < n; i += kNearRows)  // what all points share stays in the cache
-        for (Size l = 0; l < k; ++l) {
-            double part[5];
-            kernels->lengths(std::min(kNearRows, n - i), R[l] + i, residual[l] + i, end + i, last + i, weights + i, part);
-            for (Size e = 0; e < 5; ++e) out[5 * l + e] += part[e];
-        }
+    for (Size i = 0; i < k; ++i) kernels->lengths(n, R + i * n, residual + i * n, end, last, weights, out + i * 5);
 }
 
 // Columns, all of them unless told which, that bounds do not exclude from crossing the thresholds of the l1 penalty.

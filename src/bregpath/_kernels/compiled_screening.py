@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -68,12 +67,11 @@ def lessen(whole: Array, lost: Array, share: float, moved: Array, unit: Array) -
     return out
 
 
-def lengths(R: Sequence[Array], residual: Sequence[Array], end: Array, last: Array, weights: Array) -> Array:
+def lengths(R: Array, residual: Array, end: Array, last: Array, weights: Array) -> Array:
     """See `screening.lengths`."""
     out = np.empty((len(R), 5))
-    shared = _contiguous({"end": end, "last": last, "weights": weights})
-    each = {name: list(map(_vector, vectors)) for name, vectors in (("R", R), ("residual", residual))}
-    _core.lengths({**shared, **each, "out": out})
+    rows = {"R": R, "residual": residual, "end": end, "last": last, "weights": weights}
+    _core.lengths({**_contiguous(rows), "out": out})
     return out.T
 
 
@@ -93,8 +91,4 @@ def may_cross(
 
 
 def _contiguous(arrays: dict[str, Array]) -> dict[str, Any]:
-    return {name: _vector(array) for name, array in arrays.items()}
-
-
-def _vector(array: Array) -> Array:
-    return np.ascontiguousarray(array, dtype=np.float64)
+    return {name: np.ascontiguousarray(array, dtype=np.float64) for name, array in arrays.items()}

@@ -5,8 +5,6 @@ And moments of fewer rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from bregpath._typing import Array, BoolArray, IntArray
@@ -17,14 +15,11 @@ __all__ = ["MARGIN", "lengths", "lessen", "may_cross"]
 MARGIN = 1e-9  # closer than this to a threshold a bound decides nothing
 
 
-def lengths(R: Sequence[Array], residual: Sequence[Array], end: Array, last: Array, weights: Array) -> Array:
-    """Weighted inner products (5, k) of ``d = R - end`` and ``r = residual``, k vectors of n numbers each.
-
-    These are d'd, d'r, r'r, d'last and r'last.
-    """
-    d, r = np.stack(R) - end, np.stack(residual)
-    wd, wr = d * weights, r * weights
-    squares = [np.einsum("kn,kn->k", *pair) for pair in ((wd, d), (wd, r), (wr, r))]
+def lengths(R: Array, residual: Array, end: Array, last: Array, weights: Array) -> Array:
+    """Weighted inner products (5, k) of ``d = R - end`` and ``r = residual`` (k, n): d'd, d'r, r'r, d'last, r'last."""
+    d = R - end
+    wd, wr = d * weights, residual * weights
+    squares = [np.einsum("kn,kn->k", *pair) for pair in ((wd, d), (wd, residual), (wr, residual))]
     return np.stack([*squares, wd @ last, wr @ last])
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from math import sqrt
 from typing import Any, NamedTuple
 
@@ -26,6 +25,7 @@ MIN_ADDED = 16  # columns that may be added to a small working set at once
 FETCH_SHARE, FETCH_BYTES = 0.02, 4 * 2**20
 FAR_MORE = 8  # times as many numbers
 NONE = np.zeros(0, dtype=int)
+Bounds = tuple[float, float, float]  # see `_View.from_end`
 
 
 class Certificate(NamedTuple):
@@ -189,20 +189,21 @@ class LazyDual(Dual):
         if not len(columns):
             return columns, None
         block, z, along = self._compute(columns, steps.R[-1], steps.residual[-1])
-        near = np.flatnonzero(self._may_cross(z, along, view.from_end(), np.zeros_like(columns), columns))
+        near = np.flatnonzero(self._may_cross(z, along, [view.from_end()], np.zeros_like(columns), columns))
         return columns[near], None if block is None else block.columns(near)
 
     def _not_excluded(self, view: _View, inside: IntArray) -> IntArray:
         """Outside columns that the bounds do not exclude from crossing their thresholds at a point."""
-        near = self._may_cross(self.z, self.along, view.from_references(self.references), self.owner)
+        bounds = [view.from_reference(reference) for reference in self.references]
+        near = self._may_cross(self.z, self.along, bounds, self.owner)
         near[inside] = False
         return np.flatnonzero(near)
 
     def _may_cross(
-        self, z: Array, along: Array, bounds: Array, owner: IntArray, columns: IntArray | None = None
+        self, z: Array, along: Array, bounds: list[Bounds], owner: IntArray, columns: IntArray | None = None
     ) -> BoolArray:
         penalty, may_cross = self.problem.penalty, self.kernels.may_cross
-        return may_cross(penalty, z, along, self.slack, bounds, owner, columns)  # type: ignore[no-any-return]
+        return may_cross(penalty, z, along, self.slack, np.array(bounds), owner, columns)  # type: ignore[no-any-return]
 
     def _compute(self, columns: IntArray, R: Array, residual: Array) -> tuple[AbstractBlock | None, Array, Array]:
         """Give some columns, or all if these are many, a new reference: as a block if they are few, z and x'u."""
@@ -270,32 +271,32 @@ class _View:
 
     def __init__(self, R: Array, residual: Array, points: Points, weights: Array, lengths: Any) -> None:
         self.end, self.last, self.weights, self.lengths = R[-1], residual[-1], weights, lengths
-        (k, ahead), (dd, dr, rr, de, re) = points, self._lengths(list(R), list(residual))
+        (k, ahead), (dd, dr, rr, de, re) = points, self._lengths(R, residual)
         self.length = sqrt(rr[-1]) or 1.0
         squares = dd[k] + 2 * ahead * dr[k] + ahead**2 * rr[k]
         along = (de[k] + ahead * re[k]) / self.length
         rest = squares - along**2 + ROUNDING * squares
         self.low, self.high, self.rest = float(along.min()), float(along.max()), sqrt(max(float(rest.max()), 0.0))
 
-    def _lengths(self, R: Sequence[Array], residual: Sequence[Array]) -> Array:
+    def _lengths(self, R: Array, residual: Array) -> Array:
         return self.lengths(R, residual, self.end, self.last, self.weights)  # type: ignore[no-any-return]
 
-    def from_end(self) -> Array:
-        """Least and largest way along the direction, and the largest length of what is left besides: (1, 3)."""
-        return np.array([[self.low, self.high, self.rest]])
+    def from_end(self) -> Bounds:
+        """Least and largest way along the direction, and the largest length of what is left besides."""
+        return self.low, self.high, self.rest
 
-    def from_references(self, references: Sequence[Reference]) -> Array:
-        """Bounds of the same, seen from each R_ref and along its direction.
+    def from_reference(self, reference: Reference) -> Bounds:
+        """Bounds of the same, seen from R_ref and along its direction.
 
         A point is ``end + c u + v``, with v orthogonal to u and no longer than `rest`: both parts of its distance to
         R_ref, along the direction there and besides, are known but for those of v.
         """
-        dd, du, _, de, ue = self._lengths([one.R for one in references], [one.u for one in references])
+        dd, du, _, de, ue = self._lengths(reference.R[None], reference.u[None])[:, 0].tolist()
         along, turn = -du, ue / self.length
         besides = dd - along**2 + ROUNDING * dd
-        mixed, sine = -de / self.length - along * turn, np.maximum(1 - turn**2, 0.0) + ROUNDING
-        low, high = along + self.low * turn, along + self.high * turn
+        mixed, sine = -de / self.length - along * turn, max(1 - turn**2, 0.0) + ROUNDING
+        ways = [along + c * turn for c in (self.low, self.high)]
         # A convex function of c.
-        farthest = np.maximum(*(besides + 2 * c * mixed + c * c * sine for c in (self.low, self.high)))
-        spare, rest = np.sqrt(sine) * self.rest, np.sqrt(np.maximum(farthest, 0.0)) + self.rest
-        return np.stack([np.minimum(low, high) - spare, np.maximum(low, high) + spare, rest], axis=1)
+        farthest = max(besides + 2 * c * mixed + c * c * sine for c in (self.low, self.high))
+        spare, rest = sqrt(sine) * self.rest, sqrt(max(farthest, 0.0)) + self.rest
+        return min(ways) - spare, max(ways) + spare, rest
