@@ -271,11 +271,15 @@ def test_zeros_make_no_other_path(loss: str) -> None:
 
 def test_few_one_hot_columns_work_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many rows they have: those that are alike are one to the core."""
+    rng = np.random.default_rng(0)
+    one_hot = np.hstack([np.equal.outer(rng.integers(10, size=1_000), np.arange(10)) for _ in range(4)]).astype(float)
+    one_hot[:50, 0] = 0.0  # some levels are missing
     monkeypatch.setattr("bregpath.stores.base.WHOLE_BYTES", 12 * 5_000)
-    assert SparseStore(sp.csc_array(mostly_zero())).is_small
-    assert not SparseStore(sp.csc_array(mostly_zero(share=0.2))).is_small  # too much is stored
-    assert not SparseStore(sp.csc_array(mostly_zero(n=200, share=0.3))).is_small  # too few rows for so many columns
-    assert not DenseStore(mostly_zero()).is_small
+    assert SparseStore(sp.csc_array(one_hot)).is_small
+    assert not SparseStore(sp.csc_array(one_hot[:300])).is_small  # few rows for so many columns
+    assert not SparseStore(sp.csc_array(mostly_zero())).is_small  # as many numbers, but anywhere
+    assert not SparseStore(sp.csc_array(np.tile(one_hot, (2, 1)))).is_small  # too much is stored
+    assert not DenseStore(one_hot).is_small
 
 
 def test_sparse_stays_sparse() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ __all__ = ["SparseBlock", "SparseStore"]
 MAX_STORED = 0.2
 MIN_ROWS = 500
 SAMPLE = 1000  # entries that are looked at first
+MOST_VARIED = 0.25  # variance over mean of how many numbers a row has; 1 where they are anywhere
 MAX_DENSE = 20_000  # columns over the share of entries that are stored, up to which dense rows are cheap to sum up
 
 
@@ -53,8 +55,16 @@ class SparseStore(AbstractStore):
 
     @property
     def is_small(self) -> bool:
-        # Rows that one-hot columns do not tell apart are one to the core, but not to screening.
-        return super().is_small or (8 * self.shape[1] <= self.shape[0] and self.nbytes <= base.WHOLE_BYTES)
+        if super().is_small:
+            return True
+        # Most of few one-hot columns come to move, and rows that they do not tell apart are one to the core.
+        return 8 * self.shape[1] <= self.shape[0] and self.nbytes <= base.WHOLE_BYTES and self._is_one_hot
+
+    @cached_property
+    def _is_one_hot(self) -> bool:
+        """Whether rows hold about as many numbers each, as the indicators of some categories do: any others vary."""
+        stored = np.bincount(self.X.indices, minlength=self.shape[0])
+        return bool(stored.var() <= MOST_VARIED * stored.mean())
 
     def scan(self, w: Array) -> Scan:
         return _scan(self.X, w)
