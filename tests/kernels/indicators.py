@@ -9,6 +9,10 @@ import bregpath
 from bregpath import _kernels
 from tests.helpers import response
 
+if not _kernels.has_compiled():
+    pytest.skip("built without the compiled core", allow_module_level=True)
+
+OPTIONS = {"t_ratio": 20.0, "n_times": 30}
 N = 2_003  # not a multiple of four, the rows that kernels take at a time
 
 

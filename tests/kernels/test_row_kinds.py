@@ -7,16 +7,11 @@ import pytest
 import scipy.sparse as sp
 
 import bregpath
-from bregpath import _kernels
 from bregpath.losses import LOSSES
 from tests.helpers import assert_same_path
-from tests.kernels.indicators import N, one_hot, reference, respond
-
-if not _kernels.has_compiled():
-    pytest.skip("built without the compiled core", allow_module_level=True)
+from tests.kernels.indicators import OPTIONS, N, one_hot, reference, respond
 
 LEVELS = (4, 3, 5, 2)  # of each categorical variable: 120 kinds of rows, of each response
-OPTIONS = {"t_ratio": 20.0, "n_times": 30}
 
 pytestmark = pytest.mark.usefixtures("no_gram")
 
