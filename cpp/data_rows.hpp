@@ -91,12 +91,12 @@ class DataRows : public Rows {
     // Take the curvature at eta.
     virtual void set_curvature(const double* eta) = 0;
 
-    // Whether that are the rows of the data, in their order.
+    // Whether the rows that are worked on are those of the data, in their order.
     virtual bool works_on_all() const { return true; }
     // Before columns move: rows that they tell apart may be one no longer. Whether what is worked on has changed.
     virtual bool tell_apart(const Index&) { return false; }
-    // What is known of the rows that are worked on, for all rows: there is room for it.
-    virtual const double* of_rows(const std::vector<double>& v, std::vector<double>&) { return v.data(); }
+    // A vector over the rows that are worked on as one over those of the data: itself, or written into `room`.
+    virtual const double* of_rows(const std::vector<double>& v, std::vector<double>& /* room */) { return v.data(); }
 
     // Work on other rows, each of which is one of those before.
     void work_on(const std::vector<int32_t>& origin) {

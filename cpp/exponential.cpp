@@ -317,15 +317,15 @@ class Exponential {
 
     // The sums of exponentials of the crossing coordinates alone: of changes where they move, of integrals where not.
     void follow_crossing() {
-        sums_.resize(crossing_.size() * k());
-        for (Size i = 0; i < k(); ++i) {
-            const double *move = &moves_[i * inverse_.size()], *image = &images_[i * m_], mean = mean_along(move);
-            for (size_t q = 0; q < crossing_.size(); ++q) {
-                const Size j = crossing_[q];
-                const auto found = std::lower_bound(movers_.begin(), movers_.end(), j);
-                const bool moves = found != movers_.end() && *found == j;
-                sums_[q * k() + i] = moves ? move[found - movers_.begin()] : image[j] + mean * mean_[j];
-            }
+        const Size size = inverse_.size();
+        sums_.resize(crossing_.size() * k()), spare_.resize(k());
+        for (Size i = 0; i < k(); ++i) spare_[i] = mean_along(&moves_[i * size]);
+        for (size_t q = 0; q < crossing_.size(); ++q) {
+            const Size j = crossing_[q];
+            const auto found = std::lower_bound(movers_.begin(), movers_.end(), j);
+            const bool moves = found != movers_.end() && *found == j;
+            for (Size i = 0; i < k(); ++i)
+                sums_[q * k() + i] = moves ? moves_[i * size + (found - movers_.begin())] : images_[i * m_ + j] + spare_[i] * mean_[j];
         }
     }
 

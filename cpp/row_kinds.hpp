@@ -44,13 +44,14 @@ class RowKinds {
 
     // Make kinds of what the columns tell apart; false where all is as it was.
     bool tell_apart(const Index& columns) {
-        bool is_new = false;
+        const auto is_new = [this](Size j) { return !is_told_[j]; };
+        if (std::none_of(columns.begin(), columns.end(), is_new)) return false;  // as at nearly every step
         origin_.resize(size());
         std::iota(origin_.begin(), origin_.end(), 0);
         for (const Size j : columns)
-            if (!is_told_[j]) is_new = true, tell_apart_by(j);
-        if (is_new) present(), gain_ -= x_.n + kPasses * size();
-        return is_new;
+            if (is_new(j)) tell_apart_by(j);
+        present(), gain_ -= x_.n + kPasses * size();
+        return true;
     }
 
     // Of sums over the rows of each kind, (q, kinds), the share of every row, (q, rows).
@@ -100,6 +101,7 @@ class RowKinds {
         }
     }
 
+    // Weights of the kinds, and data and columns that are made of them, as they are now.
     void present() {
         w_.assign(size(), 0.0), by_weight_.resize(size());
         for (Size i = 0; i < x_.n; ++i) w_[of_row_[i]] += rows_.w[i];
