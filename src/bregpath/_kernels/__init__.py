@@ -51,6 +51,7 @@ __all__ = [
     "advance",
     "begin",
     "begin_events",
+    "block_products",
     "columns_of",
     "cubic",
     "cubics_of",
@@ -186,6 +187,12 @@ def columns_of(store: AbstractStore | AbstractBlock) -> Any:
     if kernel is None or kernel.name not in ("dense", "csc"):
         return None
     return _compiled.screening.Columns(store)  # type: ignore[union-attr]
+
+
+def block_products(block: AbstractBlock, rows: Array) -> Array:
+    """`AbstractBlock.rmatvec_many`, by the core if it knows the columns: BLAS may wait for its threads."""
+    columns = columns_of(block)
+    return block.rmatvec_many(rows) if columns is None else columns.products(rows)  # type: ignore[no-any-return]
 
 
 def implementation() -> str:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bregpath._kernels import columns_of, has_compiled
+from bregpath._kernels import block_products, columns_of, has_compiled
 from bregpath._known_to_core import Kernel, only_for_its_class
 from bregpath._sums import dot
 from bregpath._typing import Array, IntArray
@@ -160,8 +160,7 @@ class GramBlock(AbstractBlock):
         mean = w @ X[:, first:]
         added = X[:, first:] - mean
         # The weighted sum of `added` is zero, so the other factor need not be centred.
-        store, weighted = DenseStore(X), (added * w[:, None]).T
-        products = (columns_of(store) or store).products(weighted[..., None])[..., 0]
+        products = block_products(rows, (added * w[:, None]).T[..., None])[..., 0]
         return mean, products.T, (w * self.y) @ added
 
     @only_for_its_class

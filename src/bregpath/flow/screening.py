@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bregpath import _kernels
-from bregpath._kernels import Steps, columns_of
+from bregpath._kernels import Steps, block_products
 from bregpath._sums import dot
 from bregpath._typing import Array, BoolArray, IntArray
 from bregpath.problem import Problem
@@ -243,8 +243,7 @@ class LazyDual(Dual):
         """Of some columns, or all of them, with vectors of all rows."""
         self.products += len(rows) * (len(self.z) if columns is None else len(columns))
         if block is not None:
-            known = columns_of(block)
-            return block.rmatvec_many(rows) if known is None else known.products(rows)  # type: ignore[no-any-return]
+            return block_products(block, rows)
         return (self.columns or self.problem.store).products(rows, columns)  # type: ignore[no-any-return]
 
 

@@ -43,10 +43,11 @@ class SparseStore(AbstractStore):
     @classmethod
     def of_dense(cls, X: Array) -> SparseStore | None:
         """A dense ``X`` without its zeros; None where these are too few for that to pay, or what is left is large."""
-        n, p = X.shape
-        entry = np.arange(SAMPLE)
+        (n, p), entry = X.shape, np.arange(SAMPLE)
+        if n < MIN_ROWS:
+            return None
         sample = X[entry * n // SAMPLE, entry * 7919 % p]
-        if n < MIN_ROWS or np.count_nonzero(sample) > 1.5 * MAX_STORED * SAMPLE:
+        if np.count_nonzero(sample) > 1.5 * MAX_STORED * SAMPLE:
             return None
         stored = np.count_nonzero(X)
         if stored > MAX_STORED * X.size or 12 * stored > max(base.WHOLE_BYTES, X.nbytes / 5):
