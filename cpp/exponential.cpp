@@ -47,8 +47,9 @@ class Exponential {
     }
 
     // Steps from row 0 of the arrays until one reaches `until` or there are max_knots knots; there is room for a whole step
-    // more. Of each step: its last knot, the next trial and the number of modes. Returns how many, and what ended them.
-    nb::tuple advance(nb::dict arrays, double h, double until, Size max_knots) {
+    // more, and none goes beyond `limit`. Of each step: its last knot, the next trial and the number of modes. Returns how
+    // many, and what ended them.
+    nb::tuple advance(nb::dict arrays, double h, double until, Size max_knots, double limit) {
         const Named to("the block", arrays);
         const Size rows = max_knots + set_.max_inner + 1;
         const Size integrals = to.length("integral", 1) > 0 ? all_ : 0;
@@ -65,7 +66,8 @@ class Exponential {
                 const ExponentialKnots start = knots.from(last);
                 load(start);
                 require_rows();
-                const double length = decompose(*start.t, rounded(std::max(h, set_.least_trial * *start.t)));
+                const double wished = rounded(std::max(h, set_.least_trial * *start.t));
+                const double length = decompose(*start.t, std::min(wished, limit - *start.t));
                 set_knots(length);
                 const Size count = walk(start);
                 h = (is_event_ ? set_.after_event : set_.after_none) * knots_[count - 1];
@@ -377,5 +379,6 @@ void bind_exponential(nb::module_& m, const Kernels* chosen) {
     nb::class_<Exponential>(m, "Exponential", "Squared loss by exponentials, from event to event.")
         .def(nb::init<nb::dict, nb::dict, nb::dict, nb::callable>(), nb::kw_only(), nb::arg("penalty"), nb::arg("block"),
              nb::arg("settings"), nb::arg("check"))
-        .def("advance", &Exponential::advance, nb::arg("arrays"), nb::arg("h"), nb::arg("until"), nb::arg("max_knots"));
+        .def("advance", &Exponential::advance, nb::arg("arrays"), nb::arg("h"), nb::arg("until"), nb::arg("max_knots"),
+             nb::arg("limit"));
 }

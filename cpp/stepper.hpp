@@ -18,14 +18,15 @@ namespace bregpath {
 struct Settings {
     double kappa, fixed_step, tol;  // fixed_step: 0 for adaptive ones
     bool looks_inside;              // of adaptive steps
-    double safety, rate_margin, rate_share, entry_share, entry_ahead, freeze_growth, min_progress, seen, rounding;
+    double safety, rate_margin, rate_share, entry_share, entry_ahead, freeze_growth, watch_growth, min_progress, seen, rounding;
     double noise, damping, stability, max_stages, rate_steps, entry_floor, max_attempts, inside, first, nudge;
     double step_bits;
 };
 
 // Between two steps; see Knot in records.py.
 struct State {
-    double t = 0, value = 0, h = 0, reach = 0, rate = 0, frozen_t = 0, age = 0, gradients = 0, products = 0;
+    double t = 0, value = 0, h = 0, reach = 0, rate = 0, frozen_t = 0, watched_t = 0, age = 0, gradients = 0, products = 0;
+    double watched_products = 0, is_stiff = 0;
     std::vector<double> alpha, alpha_slope, z, slope, direction, alpha_direction;
 };
 
@@ -63,6 +64,16 @@ class Stepper {
 
     // Throws Unstable or Stalled.
     void step() { set_.fixed_step > 0 ? fixed_step() : adaptive_step(); }
+
+    // Whether products with columns are more than so many in a unit of log t, which is seen now and then.
+    bool is_stiff(double most_products) {
+        if (state.t >= set_.watch_growth * state.watched_t) {
+            const double most = most_products * std::log(state.t / state.watched_t);
+            state.is_stiff = state.watched_t > 0 && state.watched_products > most;
+            if (state.is_stiff == 0) state.watched_t = state.t, state.watched_products = 0;
+        }
+        return state.is_stiff;
+    }
 
     // The loss at coefficients of all columns.
     double value(const double* alpha, const double* beta) {
@@ -120,6 +131,7 @@ class Stepper {
         next_.rate = state.rate, next_.age = state.age, next_.frozen_t = state.frozen_t;
         next_.direction = state.direction, next_.alpha_direction = state.alpha_direction;
         next_.gradients = state.gradients, next_.products = state.products;
+        next_.watched_t = state.watched_t, next_.watched_products = state.watched_products, next_.is_stiff = state.is_stiff;
     }
 
     bool above_rounding(double value) const {
@@ -174,7 +186,8 @@ class Stepper {
             const Index live = marked(is_live);
             const bool finite = attempt(h, stages, live);
             next_.gradients += linear ? 1.0 : double(stages);
-            next_.products += double(2 * stages * Size(live.size()) + 2 * m_);
+            const double of_stages = double(2 * stages * Size(live.size()));
+            next_.products += of_stages + double(2 * m_), next_.watched_products += of_stages;
             if (!finite) {  // overflow: the local curvature is far from that at the knot
                 h *= 0.2, outside = has_domain;
                 continue;

@@ -50,7 +50,7 @@ Settings read_settings(const Named& from) {
         {"SEEN", &to.seen},               {"ROUNDING", &to.rounding},         {"NOISE", &to.noise},
         {"DAMPING", &to.damping},         {"STABILITY", &to.stability},       {"FREEZE_GROWTH", &to.freeze_growth},
         {"INSIDE", &to.inside},           {"STEP_BITS", &to.step_bits},       {"NUDGE", &to.nudge},
-        {"FIRST", &to.first},             {"ENTRY_AHEAD", &to.entry_ahead},
+        {"FIRST", &to.first},             {"ENTRY_AHEAD", &to.entry_ahead},   {"WATCH_GROWTH", &to.watch_growth},
     };
     for (const auto& [name, number] : numbers) *number = from.get<double>(name);
     to.looks_inside = from.get<bool>("looks_inside");
@@ -172,8 +172,9 @@ class Record {
    public:
     // Directions of so many steps are kept, or the last one only.
     Record(const Named& to, Size steps, Size kept, Size m, Size q, Size n_alpha) {
-        double State::*const fields[] = {&State::reach,    &State::t,   &State::value,     &State::h,       &State::rate,
-                                         &State::frozen_t, &State::age, &State::gradients, &State::products};
+        double State::*const fields[] = {&State::reach,     &State::t,         &State::value,    &State::h,
+                                         &State::rate,      &State::frozen_t,  &State::watched_t, &State::age,
+                                         &State::gradients, &State::products, &State::watched_products, &State::is_stiff};
         double* number = to.array<double>("numbers", {Size(std::size(fields)), steps});
         for (const auto field : fields) numbers_.push_back({field, number}), number += steps;
         const std::pair<const char*, Values> of_alpha[] = {
@@ -231,9 +232,9 @@ class PyStepper {
     }
 
     // Up to max_steps steps from row 0 of the arrays, which have room for as many rows more. Without keep_rows those
-    // over rows (R, residual, frozen) hold the last knot only. Trouble after the first step ends the block there; a step
+    // over rows (R, residual, frozen) hold the last knot only. A step after which they cost too much is the last. Trouble after the first step ends the block there; a step
     // that was begun has changed nothing.
-    nb::tuple advance(nb::dict arrays, double until, Size max_steps, bool keep_rows) {
+    nb::tuple advance(nb::dict arrays, double until, Size max_steps, bool keep_rows, double most_products) {
         const Named to("the block", arrays);
         State& s = stepper_->state;
         Rows& rows = stepper_->rows();
@@ -253,11 +254,13 @@ class PyStepper {
         try {
             while (done < max_steps && s.t < until) {
                 stepper_->step();
+                const bool is_last = std::isfinite(most_products) && stepper_->is_stiff(most_products);
                 record.write(++done, s);
                 const Size at = keep_rows ? done * per_row : 0;
                 if (keep_rows) rows.store(R + at, residual + at);
                 if (linear && (keep_rows || s.frozen_t != stored_t)) rows.store_frozen(frozen + at);
                 stored_t = s.frozen_t;
+                if (is_last) break;
             }
         } catch (const Unstable& e) {
             trouble = "unstable", largest = e.largest;
@@ -381,7 +384,7 @@ void bind_stepper(nb::module_& m, const Kernels* chosen) {
              nb::arg("loss"), nb::arg("penalty"), nb::arg("block"), nb::arg("data"), nb::arg("settings"),
              nb::arg("check"))
         .def("advance", &PyStepper::advance, nb::arg("arrays"), nb::arg("until"), nb::arg("max_steps"),
-             nb::arg("keep_rows"))
+             nb::arg("keep_rows"), nb::arg("most_products") = kInfinity)
         .def("values", &PyStepper::values, nb::arg("arrays"))
         .def_prop_ro("n_grouped", &PyStepper::n_grouped, "Columns that are multiplied by the patterns of their rows.")
         .def_prop_ro("n_at_work", &PyStepper::n_at_work, "Rows that steps work on, where one may stand for many.");

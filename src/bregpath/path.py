@@ -48,7 +48,7 @@ class Complexity(NamedTuple):
 
 @dataclass(frozen=True)
 class Stats:
-    """What a path cost."""
+    """What a path cost; ``models`` is the number of quadratic models that took the place of the loss."""
 
     steps: int
     gradients: int
@@ -56,6 +56,7 @@ class Stats:
     refreshes: int
     working_columns: int
     seconds: float
+    models: int = 0
 
 
 @dataclass(frozen=True, eq=False)

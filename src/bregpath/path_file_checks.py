@@ -82,7 +82,8 @@ def _check_cuts(arrays: Mapping[str, Array]) -> None:
 def check_stats(record: Any) -> Stats:
     """What a path cost: counts, and seconds."""
     names = {f.name for f in fields(Stats)}
-    require(isinstance(record, dict) and record.keys() == names, "unknown `stats`")
+    # Earlier files do not count models.
+    require(isinstance(record, dict) and record.keys() | {"models"} == names, "unknown `stats`")
     for name, value in record.items():
         kind = numbers.Real if name == "seconds" else numbers.Integral
         require(isinstance(value, kind) and not isinstance(value, bool), f"`stats` with {name}={value!r}")

@@ -14,14 +14,14 @@ from bregpath._known_to_core import Kernel
 if not _kernels.has_compiled():
     pytest.skip("built without the compiled core", allow_module_level=True)
 
+from bregpath._kernels.compiled import CONSTANTS, NUMBERS  # noqa: E402
+
 N, M = 7, 3
 STAGES = {"linear_stages": False, "looks_inside": False}
 
 
 def whole_arguments():
     """Arguments of a stepper of squared loss."""
-    from bregpath._kernels.compiled import CONSTANTS
-
     limit = np.full((M, 1), np.inf)
     return {
         "loss": Kernel("gaussian", {}),
@@ -44,7 +44,7 @@ def arrays(steps=4):
     alphas = dict.fromkeys(("alpha", "alpha_slope", "alpha_direction"), (steps + 1, 1))
     rows = dict.fromkeys(("R", "residual"), (1, N, 1))
     return {
-        name: np.zeros(shape) for name, shape in (columns | alphas | {"numbers": (9, steps + 1)} | rows).items()
+        name: np.zeros(shape) for name, shape in (columns | alphas | {"numbers": (len(NUMBERS), steps + 1)} | rows).items()
     }
 
 
@@ -115,7 +115,7 @@ def test_a_precision_matrix_that_does_not_fit_is_refused(places, changes, messag
         make(loss=Kernel("gaussian-likelihood", {}), block=block, data=data(**{"y": np.eye(3).ravel()} | changes))
 
 
-WRONG = [("z", (5, M + 1, 1)), ("numbers", (9, 4)), ("alpha", (5, 2)), ("R", (1, N, 2))]
+WRONG = [("z", (5, M + 1, 1)), ("numbers", (len(NUMBERS), 4)), ("alpha", (5, 2)), ("R", (1, N, 2))]
 
 
 @pytest.mark.parametrize(("name", "shape"), WRONG)

@@ -12,7 +12,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bregpath._kernels import exponential, exponential_record, inverse_scale_space, lines, reference, screening
+from bregpath._kernels import (
+    exponential,
+    exponential_record,
+    inverse_scale_space,
+    lines,
+    quadratic,
+    reference,
+    screening,
+)
 from bregpath._kernels.exponential import takes_moments
 from bregpath._kernels.inverse_scale_space import Position
 from bregpath._kernels.inverse_scale_space import begin as begin_events
@@ -120,9 +128,14 @@ def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps:
         if _compiled is None:
             return exponential.advance(system, knot, memory, until, max_steps, keep_rows)
         return _compiled.exponential.advance(system, knot, memory, until, max_steps, keep_rows)
-    if _compiled is not None and _compiled.stages.supports(system):
-        return _compiled.stages.advance(system, knot, memory, until, max_steps, keep_rows)
-    return reference.advance(system, knot, memory, until, max_steps, keep_rows)
+    if memory.is_stiff:
+        tools = quadratic.Tools(exponential if _compiled is None else _compiled.exponential, columns_of, values)
+        steps = quadratic.advance(system, knot, memory, until, max_steps, tools)
+        if steps is not None:
+            return steps
+        memory = quadratic.given_up(memory)
+    stages = _compiled.stages if _compiled is not None and _compiled.stages.supports(system) else reference
+    return stages.advance(system, knot, memory, until, max_steps, keep_rows, quadratic.most_products(system))  # type: ignore[no-any-return]
 
 
 def values(system: System, alpha: Array, beta: Array) -> Array:

@@ -26,14 +26,18 @@ CONSTANTS = {
     for module, names in (
         (reference, ("SAFETY", "RATE_MARGIN", "RATE_STEPS", "RATE_SHARE", "ENTRY_SHARE", "ENTRY_FLOOR")),
         (reference, ("ENTRY_AHEAD", "FREEZE_GROWTH", "MAX_ATTEMPTS", "MIN_PROGRESS", "SEEN", "ROUNDING", "NOISE")),
-        (reference, ("INSIDE", "FIRST", "STEP_BITS", "NUDGE")),
+        (reference, ("INSIDE", "FIRST", "STEP_BITS", "NUDGE", "WATCH_GROWTH")),
         (chebyshev, ("MAX_STAGES", "DAMPING", "STABILITY")),
     )
     for name in names
 }
 # What a block of steps is made of: numbers of each step, rows of one array, in the order in which the core takes them
 # (one of the step, two of `Knot`, then those of `Memory`), and arrays.
-NUMBERS = ("reach", "t", "value", "h", "rate", "frozen_t", "age", "gradients", "products")
+NUMBERS = (
+    *("reach", "t", "value"),
+    *("h", "rate", "frozen_t", "watched_t", "age", "gradients", "products", "watched_products", "is_stiff"),
+)
+COUNTS = ("age", "gradients", "products", "watched_products")
 OF_KNOT = ("alpha", "alpha_slope", "z", "slope", "R", "residual")
 OF_MEMORY = ("alpha_direction", "direction", "frozen")
 LAST = ("direction", "R", "residual", "frozen")
@@ -60,7 +64,10 @@ def needs_rows(system: System) -> bool:
     return block is None or block.name != "states" or not supports(system)
 
 
-def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps: int, keep_rows: bool) -> Steps:
+def advance(
+    system: System, knot: Knot, memory: Memory, until: float, max_steps: int, keep_rows: bool,
+    most_products: float = math.inf,
+) -> Steps:  # fmt: skip
     """See `reference.advance`; of what is in ``LAST`` the last is kept without ``keep_rows``."""
     starts = {name: vars(knot)[name] for name in OF_KNOT} | {name: vars(memory)[name] for name in OF_MEMORY}
     key = f"layout of {max_steps} steps, {keep_rows}"
@@ -73,8 +80,10 @@ def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps:
     for name, start in starts.items():
         arrays[name][0] = start
     numbers = np.empty((len(NUMBERS), max_steps + 1))
-    numbers[:, 0] = [0.0, *(vars(knot)[name] for name in NUMBERS[1:3]), *(vars(memory)[name] for name in NUMBERS[3:])]
-    done, trouble, largest = _stepper(system).advance({**arrays, "numbers": numbers}, until, max_steps, keep_rows)
+    known = {"reach": 0.0, **vars(knot), **vars(memory)}
+    numbers[:, 0] = [known[name] for name in NUMBERS]
+    given = {**arrays, "numbers": numbers}
+    done, trouble, largest = _stepper(system).advance(given, until, max_steps, keep_rows, most_products)
     if trouble == "unstable":
         raise UnstableStepError(system.step or 0.0, system.problem.kappa, float(numbers[1, done]), largest)
     if trouble in ("stalled", "outside") and done == 0:
@@ -83,11 +92,9 @@ def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps:
 
     def remember(k: int) -> Memory:
         at_knot = {name: arrays[name][min(k, len(arrays[name]) - 1)].copy() for name in OF_MEMORY}
-        h, rate, frozen_t, *counts = numbers[3:, k].tolist()
-        age, gradients, products = map(int, counts)
-        return Memory(
-            **at_knot, h=h, rate=rate, frozen_t=frozen_t, age=age, gradients=gradients, products=products
-        )
+        values = dict(zip(NUMBERS[3:], numbers[3:, k].tolist(), strict=True))
+        counts = {name: int(values[name]) for name in COUNTS}
+        return Memory(**{**at_knot, **values, **counts, "is_stiff": bool(values["is_stiff"])}, models=memory.models)
 
     # What is recorded as it is does not keep all the room.
     reach, t, value = numbers[:3, : done + 1].copy()

@@ -30,7 +30,9 @@ CONSTANTS |= {name: getattr(crossing, name) for name in ("MAX_ROOT", "ROUNDING")
 CONSTANTS |= {name: getattr(reference, name) for name in ("STEP_BITS", "NUDGE")}
 
 
-def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps: int, keep_rows: bool) -> Steps:
+def advance(
+    system: System, knot: Knot, memory: Memory, until: float, max_steps: int, keep_rows: bool, limit: float = np.inf
+) -> Steps:
     """See `exponential.advance`."""
     rows, size, kappa = max_steps + exponential.MAX_INNER + 1, len(knot.z) + 1, system.problem.kappa
     key = f"layout of {max_steps} knots, {keep_rows}"
@@ -44,7 +46,7 @@ def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps:
     cuts, modes = marks = np.empty((2, rows + 1), dtype=np.int64)
     marks[:, 0] = 0
     given = {**arrays, "cuts": cuts[1:], "modes": modes[1:]}
-    steps, trouble = _exponential(system).advance(given, memory.h, until, max_steps)
+    steps, trouble = _exponential(system).advance(given, memory.h, until, max_steps, limit)
     if trouble == "stalled" and steps == 0:
         raise StepError(f"no step from t={knot.t:g} has few modes")
     h, cuts, modes = arrays["h"], cuts[: steps + 1], modes[: steps + 1].cumsum()

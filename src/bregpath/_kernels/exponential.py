@@ -73,9 +73,9 @@ def takes_moments(problem: Problem, step: float | None) -> bool:
     The rule does not mention the columns that work: a screened path takes the steps of the unscreened one.
     """
     penalty, loss, (n, p) = problem.penalty.kernel(), problem.loss.kernel(), problem.store.shape
-    has_l1 = step is None and penalty is not None and penalty.name == "l1" and not _has_box(problem.penalty)
+    has_l1 = step is None and penalty is not None and penalty.name == "l1" and not has_box(problem.penalty)
     is_squared = loss is not None and loss.name == "gaussian" and problem.store.has_intercepts
-    return has_l1 and is_squared and p <= MAX_RATIO * n and not _is_stiff(problem)
+    return has_l1 and is_squared and p <= MAX_RATIO * n and not is_stiff(problem)
 
 
 def applies(system: System) -> bool:
@@ -87,7 +87,7 @@ def applies(system: System) -> bool:
     return system.cache["has moments"]  # type: ignore[no-any-return]
 
 
-def _is_stiff(problem: Problem) -> bool:
+def is_stiff(problem: Problem) -> bool:
     """Whether the intercept is far stiffer than all columns, which are tiny, or far from zero, and taken as they are.
 
     Then intercept and coefficients all but cancel in the predictor, and to read each of them within its tolerance is
@@ -97,20 +97,25 @@ def _is_stiff(problem: Problem) -> bool:
     return not 1.0 + mean * mean <= MAX_STIFFNESS * deviation * deviation
 
 
-def _has_box(penalty: AbstractPenalty) -> bool:
+def has_box(penalty: AbstractPenalty) -> bool:
     limits = (penalty.lower, penalty.upper) if penalty.has_limits else ()
     return any(bool(np.any(np.isfinite(limit) & (limit != 0))) for limit in limits)
 
 
-def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps: int, keep_rows: bool) -> Steps:
-    """Steps from ``knot`` until one reaches ``until`` or at least ``max_steps`` knots are there."""
+def advance(
+    system: System, knot: Knot, memory: Memory, until: float, max_steps: int, keep_rows: bool, limit: float = np.inf
+) -> Steps:
+    """Steps from ``knot`` until one reaches ``until`` or at least ``max_steps`` knots are there.
+
+    None goes beyond ``limit``.
+    """
     moments = _Moments.of(system)
     start = coordinates(knot, system.problem.kappa)
     parts, memories, interrupted = [Stretch.start(knot.t, *start, knot.value)], [memory], False
     while parts[-1].t[-1] < until and sum(len(part.t) for part in parts) <= max_steps:
         try:
             _interrupts.check()
-            part, memory = _step(system, moments, parts[-1], memory)
+            part, memory = _step(system, moments, parts[-1], memory, limit)
         except (StepError, KeyboardInterrupt) as trouble:
             if len(parts) == 1:
                 raise
@@ -184,7 +189,9 @@ class _Modes(NamedTuple):
     rates: Array  # (k,) kappa times curvatures
 
 
-def _step(system: System, moments: _Moments, before: Stretch, memory: Memory) -> tuple[Stretch, Memory]:
+def _step(
+    system: System, moments: _Moments, before: Stretch, memory: Memory, limit: float
+) -> tuple[Stretch, Memory]:
     """One step to the next event, or as long as the tolerance allows."""
     kappa, t = system.problem.kappa, float(before.t[-1])
     z, slope = _as_recorded(before.z[-1], kappa), _as_recorded(before.slope[-1], kappa)
@@ -193,7 +200,7 @@ def _step(system: System, moments: _Moments, before: Stretch, memory: Memory) ->
     coefficients = np.append(system.penalty.primal(z[:-1, None], kappa)[:, 0], kappa * z[-1])
     largest = float(np.max(np.abs(coefficients[:-1]), initial=0.0))
     allowed = system.tol * max(largest, LEAST_SCALE * kappa)
-    movers, trial = np.flatnonzero(bounds.moves), round_down(max(memory.h, LEAST_TRIAL * t))
+    movers, trial = np.flatnonzero(bounds.moves), min(round_down(max(memory.h, LEAST_TRIAL * t)), limit - t)
     # One that went the other way than its slope says would be at rest at once, and begin again, without end.
     begins = (coefficients == 0) & (moments.low < moments.high)
     leeway = np.where(begins, START_SHARE * np.abs(slope), np.inf)[movers]

@@ -41,6 +41,7 @@ class Position:
     enough: float  # loss at which nothing is left to explain
     gradients: int = 0
     products: int = 0
+    models: int = 0  # none: every leg is an optimum of the loss itself
 
     def grow(self, z: Array) -> Position:
         """The same with more working columns, which are at zero."""

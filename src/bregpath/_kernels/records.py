@@ -106,6 +106,11 @@ class Memory:
     products: int = 0  # with a single column so far
     frozen: Array = field(default_factory=lambda: np.zeros((0, 0)))  # predictor at which the curvature is frozen ...
     frozen_t: float = 0.0  # ... and its time; nothing without linear stages
+    watched_t: float = 0.0  # since when the cost of stages is watched ...
+    watched_products: int = 0  # ... and what they have cost since then, whichever columns work
+    is_stiff: bool = False  # whether quadratic models of the loss take over ...
+    quadratic: Any = None  # ... and what is remembered of the last one
+    models: int = 0  # made so far
 
     def grow(self, z: Array) -> Memory:
         """The same for more working columns, with dual variables ``z``."""

@@ -49,6 +49,7 @@ RATE_SHARE = 0.05  # ... unless more than this share of columns is new
 ENTRY_SHARE = 0.05  # of the active coordinates that may enter in one step ...
 ENTRY_FLOOR = 500  # ... beyond so many: the farther a step looks ahead, the less screening can decide
 ENTRY_AHEAD = 1.25  # steps ahead that a column counts as entering, with linear stages
+WATCH_GROWTH = 1.2  # of t, during which the cost of stages is watched
 FREEZE_GROWTH = 1.2  # of t, for which the curvature of linear stages is kept
 MAX_ATTEMPTS = 200  # at one step
 MIN_PROGRESS = 3e-5  # of t in a step with all stages: below it a path would take hours
@@ -61,23 +62,40 @@ STEP_BITS, NUDGE = 7, 1e-8  # of a step: significant bits, and by which share of
 
 
 def advance(
-    system: System, knot: Knot, memory: Memory, until: float, max_steps: int, keep_rows: bool = True
-) -> Steps:
-    """Steps from ``knot`` until one reaches ``until`` or ``max_steps`` are done."""
+    system: System, knot: Knot, memory: Memory, until: float, max_steps: int, keep_rows: bool = True,
+    most_products: float = math.inf,
+) -> Steps:  # fmt: skip
+    """Steps from ``knot`` until one reaches ``until`` or ``max_steps`` are done, or they cost too much."""
     take_step = _fixed_step if system.step is not None else _adaptive_step
-    return walk(system, take_step, knot, memory, until, max_steps, keep_rows)
+    if most_products == math.inf:
+        return walk(system, take_step, knot, memory, until, max_steps, keep_rows)
+
+    def watched_step(system: System, knot: Knot, memory: Memory) -> Step:
+        after, memory, longest = take_step(system, knot, memory)
+        return after, _watched(memory, after.t, most_products), longest
+
+    return walk(system, watched_step, knot, memory, until, max_steps, keep_rows, lambda memory: memory.is_stiff)
+
+
+def _watched(memory: Memory, t: float, most: float) -> Memory:
+    """See now and then whether products with columns are more than ``most`` in a unit of log t."""
+    if t < WATCH_GROWTH * memory.watched_t:
+        return memory
+    if memory.watched_t > 0 and memory.watched_products > most * math.log(t / memory.watched_t):
+        return replace(memory, is_stiff=True)
+    return replace(memory, watched_t=t, watched_products=0)
 
 
 def walk(
     system: System, take_step: Callable[..., Step], knot: Knot, memory: Any, until: float, max_steps: int,
-    keep_rows: bool = True,
+    keep_rows: bool = True, is_over: Callable[[Any], bool] = lambda memory: False,
 ) -> Steps:  # fmt: skip
     """A block of steps of any kind; ``take_step(system, knot, memory)`` is one of them.
 
     Without ``keep_rows`` only the last ``R`` and ``residual`` are kept.
     """
     path, interrupted = [(knot, memory, 0.0)], False
-    while len(path) <= max_steps and path[-1][0].t < until:
+    while len(path) <= max_steps and path[-1][0].t < until and not is_over(path[-1][1]):
         try:
             _interrupts.check()
             path.append(take_step(system, *path[-1][:2]))
@@ -103,7 +121,7 @@ def _fixed_step(system: System, knot: Knot, memory: Memory) -> Step:
     alpha, z = knot.alpha + h * knot.alpha_slope, knot.z + h * knot.slope
     eta = problem.predictor(system.block, alpha, system.penalty.primal(z, problem.kappa))
     residual, value = problem.residual(eta), problem.value(eta)
-    if not value <= knot.value + _rounding(knot):
+    if not value <= knot.value + rounding(knot):
         _refuse_unstable(system, knot, memory)
         if problem.loss.has_domain and np.isinf(value):
             raise BoundaryError(f"the next step leaves the domain of the loss at t={knot.t:g}")
@@ -113,7 +131,7 @@ def _fixed_step(system: System, knot: Knot, memory: Memory) -> Step:
     return after, cost, h
 
 
-def _rounding(knot: Knot) -> float:
+def rounding(knot: Knot) -> float:
     """A rise of the loss that its rounding explains."""
     return ROUNDING * (abs(knot.value) + 1e-3)
 
@@ -149,7 +167,8 @@ def _adaptive_step(system: System, knot: Knot, memory: Memory) -> Step:
         h = round_down(h)
         stages = min(stages, stages_needed(h * rate))
         live = penalty.close(started | entering | forced)
-        memory = _count(memory, 1 if linear else stages, 2 * stages * int(live.sum()) + 2 * len(knot.z))
+        of_stages = 2 * stages * int(live.sum())
+        memory = _count(memory, 1 if linear else stages, of_stages + 2 * len(knot.z), of_stages)
         if linear:
             after = _linear_step(system, knot, h, stages, live, memory.frozen)
         else:
@@ -164,13 +183,13 @@ def _adaptive_step(system: System, knot: Knot, memory: Memory) -> Step:
         rise, is_outside = highest - knot.value, np.isinf(highest)
         # A true rise c h^2 - d h falls by more than a factor of four when h is halved; that of rounding does not.
         is_noise = rise <= NOISE * abs(knot.value) and rise > 0.25 * earlier_rise
-        if error > 1.0 or (rise > _rounding(knot) and not is_noise) or not np.isfinite(error):
+        if error > 1.0 or (rise > rounding(knot) and not is_noise) or not np.isfinite(error):
             if linear and memory.frozen_t < knot.t:  # that may be the fault of an old curvature
                 memory = _freeze(system, knot, memory)
                 continue
             shorter = SAFETY * error ** (-1 / 3) if np.isfinite(error) and error > 0 else 0.1
             h *= min(0.5, max(0.1, shorter))
-            earlier_rise = rise if rise > _rounding(knot) else np.inf
+            earlier_rise = rise if rise > rounding(knot) else np.inf
             continue
         missed = np.any(penalty.entry(after.z) < 0, axis=1) & ~live
         if missed.any():
@@ -193,8 +212,9 @@ def _renew_curvature(system: System, knot: Knot, memory: Memory, started: BoolAr
     return replace(memory, age=memory.age + 1)
 
 
-def _count(memory: Memory, gradients: int, products: int) -> Memory:
-    return replace(memory, gradients=memory.gradients + gradients, products=memory.products + products)
+def _count(memory: Memory, gradients: int, products: int, watched: int = 0) -> Memory:
+    gradients, products = memory.gradients + gradients, memory.products + products
+    return replace(memory, gradients=gradients, products=products, watched_products=memory.watched_products + watched)
 
 
 def _not_far_beyond_entry(

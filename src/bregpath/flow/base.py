@@ -45,6 +45,7 @@ class Costs:
     column_products: int = 0
     refreshes: int = 0
     working_columns: int = 0
+    models: int = 0
 
 
 class AbstractFlow(ABC):

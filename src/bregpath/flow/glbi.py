@@ -30,6 +30,9 @@ class GLBI(ScreenedFlow):
     ) -> Steps:
         return _kernels.advance(system, knot, memory, until, max_steps, keep_rows)
 
+    def wants_all_columns(self, memory: Memory) -> bool:
+        return memory.is_stiff
+
     def needs_rows(self, system: System) -> bool:
         return _kernels.needs_rows(system)
 

@@ -55,6 +55,10 @@ class ScreenedFlow(AbstractFlow):
     ) -> Steps:
         """A block of steps of the working columns; ``keep_rows`` keeps R at every knot."""
 
+    def wants_all_columns(self, memory: Any) -> bool:
+        """Whether from here on steps are made that no outside column can be proved to have no part in."""
+        return False
+
     def needs_rows(self, system: System) -> bool:
         """Whether `steps_of` needs ``R`` and the residual of a system of all columns, whom nobody else asks for."""
         return True
@@ -134,6 +138,10 @@ class ScreenedFlow(AbstractFlow):
                 working.grow(certificate)
                 knot, memory = knot.grow(certificate.z, certificate.slope), memory.grow(certificate.z)
                 system = self._assemble(working)
+            if not working.is_whole and self.wants_all_columns(memory):
+                rest = working.complete(knot)
+                knot, memory = knot.grow(rest.z, rest.slope), memory.grow(rest.z)
+                system = self._assemble(working)
             if certificate.certain:
                 lowest = self._lowest(state, steps)
                 return State(knot, working.columns, lowest, memory, Workplace(working, system)), steps
@@ -152,7 +160,8 @@ class ScreenedFlow(AbstractFlow):
             return super().costs(state)
         dual = working.dual
         products = memory.products + (dual.products if dual else 0)
-        return Costs(memory.gradients, products, dual.refreshes if dual else 0, len(state.columns))
+        refreshes = dual.refreshes if dual else 0
+        return Costs(memory.gradients, products, refreshes, len(state.columns), memory.models)
 
     def _lowest(self, state: State, steps: Steps) -> float:
         """Lowest loss so far. A rise that rounding explains is allowed to a step, but not that many of them add up."""

@@ -7,7 +7,7 @@ from copy import copy
 
 import numpy as np
 
-from bregpath._kernels import Steps
+from bregpath._kernels import Knot, Steps
 from bregpath._typing import IntArray
 from bregpath.flow.gram import GramBlock, with_moments
 from bregpath.flow.moments import Moments
@@ -56,9 +56,19 @@ class WorkingSet:
 
     def certify(self, steps: Steps) -> Certificate:
         """How many of the steps no outside column takes part in, and columns that should work from there on."""
-        if self.dual is None:
+        if self.dual is None or self.is_whole:
             return Certificate(len(steps))
         return self.dual.certify(steps, self.columns)
+
+    def complete(self, knot: Knot) -> Certificate:
+        """Add all columns that are outside, told with their dual variables at a knot; none is from then on."""
+        outside = np.setdiff1d(np.arange(self.problem.store.shape[1]), self.columns)
+        block = self.problem.store.fetch(outside)
+        z, slope = -block.rmatvec_many(np.stack([knot.R, knot.residual]))
+        rest = Certificate(0, outside, block, z, slope)
+        self.grow(rest)
+        self.is_whole = True  # the dual variables of others are asked for no more; what they cost is known
+        return rest
 
     def grow(self, new: Certificate) -> None:
         """Add the columns of a certificate."""
