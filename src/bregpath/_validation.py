@@ -284,7 +284,10 @@ def check_integer(name: str, value: Any, least: int, other: str = "") -> int:
 def check_time(t: Any) -> float:
     """One positive time; not a list of them."""
     if np.ndim(t) != 0:
-        raise TypeError(f"`t` must be one time, found {t!r}; read several models with path.read(times), or in a loop.")
+        raise TypeError(
+            f"`t` must be one time, found an array of shape {np.shape(t)}; read several models with path.read(times), "
+            "or in a loop."
+        )
     number = t.item() if isinstance(t, np.ndarray) else t
     if not isinstance(number, numbers.Real):
         raise TypeError(f"`t` must be a number, found {t!r}.")

@@ -177,7 +177,13 @@ def relaxed_refit(
     if errors not in (None, "fisher", "sandwich"):
         raise ValueError(f'`errors` must be "fisher" or "sandwich", found {errors!r}.')
     ridge = 0.0 if ridge == 0 else _validation.check_number("ridge", ridge)
-    t, support, q = float(t), path.support(t), path.n_outputs
+    if not isinstance(path, Path):
+        raise TypeError(
+            f"`path` must be a Path of trace_path, found {type(path).__name__}; the order is "
+            "relaxed_refit(path, t, X, y)."
+        )
+    t = _validation.check_time(t)
+    support, q = path.support(t), path.n_outputs
     matrix = path.encode(X)[:, support]
     block = matrix.toarray() if _validation.is_sparse(matrix) else np.asarray(matrix, dtype=float)
     has_intercept = bool(path.intercept.any())
