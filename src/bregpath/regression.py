@@ -88,18 +88,10 @@ class Regression(PenalisedStudy):
         sample_weight: Any = None, offset: Any = None, fit_intercept: bool = True, standardize: bool | str = True,
         feature_names: Any = None,
     ) -> Regression:  # fmt: skip
-        encoder = None
-        if _frames.is_frame(X):
-            if feature_names is not None:
-                raise ValueError("`feature_names` are for arrays; `X` is a data frame, rename its columns instead.")
-            encoder = _frames.ColumnEncoder.from_frame(X)
-            X = encoder.encode(X)
-            n_labels = {spec.name: len(spec.levels) for spec in encoder.columns if spec.levels is not None}
-            remedy = "Drop identifiers, and convert numbers and dates that are text."
-            _validation.tell_unrepeated(n_labels, len(X), remedy, stacklevel=5)
-            if encoder.has_categories and groups is None:
-                groups = encoder.groups
-                penalty = "group" if penalty == "l1" else penalty
+        X, encoder = _encoded(X, feature_names)
+        if encoder is not None and encoder.has_categories and groups is None:
+            groups = encoder.groups
+            penalty = "group" if penalty == "l1" else penalty
         loss = as_loss(loss)
         store = as_store(X, passes_over_rows=loss.name != "gaussian")  # which has a Gram matrix instead
         n, p = store.shape
@@ -270,6 +262,20 @@ class Regression(PenalisedStudy):
         return HeldOut(
             self.loss, self.unit, self.response[rows], self.y[rows], self.w[rows], self.weighted, nothing
         )
+
+
+def _encoded(X: Any, feature_names: Any) -> tuple[Any, _frames.ColumnEncoder | None]:
+    """A data frame as an array, and how it became one; anything else as it is."""
+    if not _frames.is_frame(X):
+        return X, None
+    if feature_names is not None:
+        raise ValueError("`feature_names` are for arrays; `X` is a data frame, rename its columns instead.")
+    encoder = _frames.ColumnEncoder.from_frame(X)
+    X = encoder.encode(X)
+    n_labels = {spec.name: len(spec.levels) for spec in encoder.columns if spec.levels is not None}
+    remedy = "Drop identifiers, and convert numbers and dates that are text."
+    _validation.tell_unrepeated(n_labels, len(X), remedy, stacklevel=6)
+    return X, encoder
 
 
 def _models(track: Track, times: Array) -> tuple[Array, IntArray, Array]:
