@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from bregpath._text import listed
 from bregpath._typing import Array, BoolArray
 
 __all__ = [
@@ -189,10 +190,9 @@ def tell_unrepeated(n_labels: Mapping[str, int], n: int, remedy: str, stacklevel
     """Warn of columns of labels of which hardly any occurs twice in ``n`` rows: identifiers, dates, numbers."""
     found = [repr(name) for name, count in n_labels.items() if n >= MANY_ROWS and count > UNREPEATED * n]
     if found:
-        more = f" and {len(found) - 5} more" if len(found) > 5 else ""
         warnings.warn(
-            f"`X` has a label of its own in nearly every row of column(s) {', '.join(found[:5])}{more}: nothing can be "
-            f"learned from them. {remedy}",
+            f"`X` has a label of its own in nearly every row of column(s) {listed(found)}: nothing can be learned from "
+            f"them. {remedy}",
             UserWarning,
             stacklevel=stacklevel + 1,
         )
