@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bregpath import _frames, _kernels, _validation
+from bregpath._known_to_core import is_known_as
 from bregpath._sums import dot
 from bregpath._typing import Array, IntArray
 from bregpath.flow.gram import CentralMoments
@@ -179,8 +180,7 @@ class Regression(PenalisedStudy):
         """Of all columns as the user knows them, where a path works with nothing else and begins with their products
         with ``y``.
         """
-        kernel = self.loss.kernel()
-        is_squared = kernel is not None and kernel.name == "gaussian" and self.options.step == "adaptive"
+        is_squared = is_known_as(self.loss, "gaussian") and self.options.step == "adaptive"
         is_plain = self.fit_intercept and not offset.any() and not self.penalty.free.any()
         if not (is_squared and is_plain):
             return None
@@ -220,9 +220,8 @@ class Regression(PenalisedStudy):
         return self.measured(rows, *_models(track, times))
 
     def reader(self, rows: IntArray, source: Source | None = None) -> Callable[[Track, Array], HeldOut]:
-        measure, kernel = self._measure(rows), self.loss.kernel()
-        is_squared = kernel is not None and kernel.name == "gaussian"
-        if source is None or not is_squared or not RowMoments.pays(self.store, rows):
+        measure = self._measure(rows)
+        if source is None or not is_known_as(self.loss, "gaussian") or not RowMoments.pays(self.store, rows):
             return lambda track, times: measure(*_models(track, times))
         known = self._known(rows)
         moments = source.beside(lambda: RowMoments(self.store, rows, known.coded - self.offset[rows, 0], known.w))
