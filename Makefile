@@ -48,7 +48,7 @@ test: lint $(VENV)/.deps-test  ## lint, then all tests and doctests, with the co
 
 # The core: where another NumPy or SciPy would show.
 OLDEST_TESTS := tests/path tests/test_golden.py tests/test_import.py tests/estimators \
-	tests/test_frames.py --ignore=tests/path/test_symmetries.py
+	tests/frames --ignore=tests/path/test_symmetries.py
 test-oldest: $(OLDEST)/.installed  ## the core's tests with the oldest dependencies that pyproject.toml allows
 	$(OLDEST)/bin/python -m pytest -n $(JOBS) $(OLDEST_TESTS) $(PYTEST_ARGS)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, NamedTuple
 
-__all__ = ["Kernel", "only_for_its_class"]
+__all__ = ["Kernel", "is_known_as", "only_for_its_class"]
 
 
 class Kernel(NamedTuple):
@@ -14,6 +14,12 @@ class Kernel(NamedTuple):
 
     name: str
     numbers: dict[str, Any]
+
+
+def is_known_as(part: Any, *names: str) -> bool:
+    """Whether the compiled core has the very formulas of a loss, a penalty or a block, under one of some names."""
+    kernel = part.kernel()
+    return kernel is not None and kernel.name in names
 
 
 def only_for_its_class(kernel: Callable[[Any], Kernel | None]) -> Callable[[Any], Kernel | None]:

@@ -1,10 +1,10 @@
-"""Results as text: columns that are aligned, and long lists cut short."""
+"""Results as text: columns that are aligned, and long tables and lists cut short."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-__all__ = ["aligned", "shortened"]
+__all__ = ["aligned", "listed", "shortened"]
 
 
 def aligned(rows: Sequence[Sequence[str]], left: Collection[int]) -> list[str]:
@@ -19,6 +19,17 @@ def aligned(rows: Sequence[Sequence[str]], left: Collection[int]) -> list[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     columns = [(str.ljust if i in left else str.rjust, width) for i, width in enumerate(widths)]
     return ["  ".join(pad(cell, n) for cell, (pad, n) in zip(row, columns, strict=True)).rstrip() for row in rows]
+
+
+def listed(names: Sequence[str], most: int = 5) -> str:
+    """The first of some names in a line, and how many more there are.
+
+    Examples
+    --------
+    >>> listed(["a", "b", "c", "d"], most=2)
+    'a, b and 2 more'
+    """
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def shortened(lines: list[str], most: int) -> list[str]:

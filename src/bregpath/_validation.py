@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from bregpath._text import listed
 from bregpath._typing import Array, BoolArray
 
 __all__ = [
@@ -189,10 +190,9 @@ def tell_unrepeated(n_labels: Mapping[str, int], n: int, remedy: str, stacklevel
     """Warn of columns of labels of which hardly any occurs twice in ``n`` rows: identifiers, dates, numbers."""
     found = [repr(name) for name, count in n_labels.items() if n >= MANY_ROWS and count > UNREPEATED * n]
     if found:
-        more = f" and {len(found) - 5} more" if len(found) > 5 else ""
         warnings.warn(
-            f"`X` has a label of its own in nearly every row of column(s) {', '.join(found[:5])}{more}: nothing can be "
-            f"learned from them. {remedy}",
+            f"`X` has a label of its own in nearly every row of column(s) {listed(found)}: nothing can be learned from "
+            f"them. {remedy}",
             UserWarning,
             stacklevel=stacklevel + 1,
         )
@@ -284,7 +284,10 @@ def check_integer(name: str, value: Any, least: int, other: str = "") -> int:
 def check_time(t: Any) -> float:
     """One positive time; not a list of them."""
     if np.ndim(t) != 0:
-        raise TypeError(f"`t` must be one time, found {t!r}; read several models with path.read(times), or in a loop.")
+        raise TypeError(
+            f"`t` must be one time, found an array of shape {np.shape(t)}; read several models with path.read(times), "
+            "or in a loop."
+        )
     number = t.item() if isinstance(t, np.ndarray) else t
     if not isinstance(number, numbers.Real):
         raise TypeError(f"`t` must be a number, found {t!r}.")

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bregpath import _frames, _kernels, _validation
+from bregpath._known_to_core import is_known_as
 from bregpath._sums import dot
 from bregpath._typing import Array, IntArray
 from bregpath.flow.gram import CentralMoments
@@ -88,18 +89,10 @@ class Regression(PenalisedStudy):
         sample_weight: Any = None, offset: Any = None, fit_intercept: bool = True, standardize: bool | str = True,
         feature_names: Any = None,
     ) -> Regression:  # fmt: skip
-        encoder = None
-        if _frames.is_frame(X):
-            if feature_names is not None:
-                raise ValueError("`feature_names` are for arrays; `X` is a data frame, rename its columns instead.")
-            encoder = _frames.ColumnEncoder.from_frame(X)
-            X = encoder.encode(X)
-            n_labels = {spec.name: len(spec.levels) for spec in encoder.columns if spec.levels is not None}
-            remedy = "Drop identifiers, and convert numbers and dates that are text."
-            _validation.tell_unrepeated(n_labels, len(X), remedy, stacklevel=5)
-            if encoder.has_categories and groups is None:
-                groups = encoder.groups
-                penalty = "group" if penalty == "l1" else penalty
+        X, encoder = _encoded(X, feature_names)
+        if encoder is not None and encoder.has_categories and groups is None:
+            groups = encoder.groups
+            penalty = "group" if penalty == "l1" else penalty
         loss = as_loss(loss)
         store = as_store(X, passes_over_rows=loss.name != "gaussian")  # which has a Gram matrix instead
         n, p = store.shape
@@ -187,8 +180,7 @@ class Regression(PenalisedStudy):
         """Of all columns as the user knows them, where a path works with nothing else and begins with their products
         with ``y``.
         """
-        kernel = self.loss.kernel()
-        is_squared = kernel is not None and kernel.name == "gaussian" and self.options.step == "adaptive"
+        is_squared = is_known_as(self.loss, "gaussian") and self.options.step == "adaptive"
         is_plain = self.fit_intercept and not offset.any() and not self.penalty.free.any()
         if not (is_squared and is_plain):
             return None
@@ -228,9 +220,8 @@ class Regression(PenalisedStudy):
         return self.measured(rows, *_models(track, times))
 
     def reader(self, rows: IntArray, source: Source | None = None) -> Callable[[Track, Array], HeldOut]:
-        measure, kernel = self._measure(rows), self.loss.kernel()
-        is_squared = kernel is not None and kernel.name == "gaussian"
-        if source is None or not is_squared or not RowMoments.pays(self.store, rows):
+        measure = self._measure(rows)
+        if source is None or not is_known_as(self.loss, "gaussian") or not RowMoments.pays(self.store, rows):
             return lambda track, times: measure(*_models(track, times))
         known = self._known(rows)
         moments = source.beside(lambda: RowMoments(self.store, rows, known.coded - self.offset[rows, 0], known.w))
@@ -270,6 +261,20 @@ class Regression(PenalisedStudy):
         return HeldOut(
             self.loss, self.unit, self.response[rows], self.y[rows], self.w[rows], self.weighted, nothing
         )
+
+
+def _encoded(X: Any, feature_names: Any) -> tuple[Any, _frames.ColumnEncoder | None]:
+    """A data frame as an array, and how it became one; anything else as it is."""
+    if not _frames.is_frame(X):
+        return X, None
+    if feature_names is not None:
+        raise ValueError("`feature_names` are for arrays; `X` is a data frame, rename its columns instead.")
+    encoder = _frames.ColumnEncoder.from_frame(X)
+    X = encoder.encode(X)
+    n_labels = {spec.name: len(spec.levels) for spec in encoder.columns if spec.levels is not None}
+    remedy = "Drop identifiers, and convert numbers and dates that are text."
+    _validation.tell_unrepeated(n_labels, len(X), remedy, stacklevel=6)
+    return X, encoder
 
 
 def _models(track: Track, times: Array) -> tuple[Array, IntArray, Array]:

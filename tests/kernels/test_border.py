@@ -43,9 +43,8 @@ def arrays(steps=4):
     columns = dict.fromkeys(("z", "slope"), (steps + 1, M, 1)) | {"direction": (1, M, 1)}
     alphas = dict.fromkeys(("alpha", "alpha_slope", "alpha_direction"), (steps + 1, 1))
     rows = dict.fromkeys(("R", "residual"), (1, N, 1))
-    return {
-        name: np.zeros(shape) for name, shape in (columns | alphas | {"numbers": (len(NUMBERS), steps + 1)} | rows).items()
-    }
+    numbers = {"numbers": (len(NUMBERS), steps + 1)}
+    return {name: np.zeros(shape) for name, shape in (columns | alphas | numbers | rows).items()}
 
 
 def test_a_block_without_steps():

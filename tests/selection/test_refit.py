@@ -303,6 +303,10 @@ def test_errors_name_the_argument(rng):
         bregpath.relaxed_refit(path, path.t[3], X, y, errors="hessian")
     with pytest.raises(ValueError, match="lies beyond the end of the path"):
         bregpath.relaxed_refit(path, 1e9, X, y)
+    with pytest.raises(TypeError, match=r"`path` must be a Path.*found ndarray; the order is .*\(path, t, X, y\)"):
+        bregpath.relaxed_refit(X, y, path, path.t[3])
+    with pytest.raises(TypeError, match=r"`t` must be one time, found an array of shape \(60, "):
+        bregpath.relaxed_refit(path, X, y, path.t[3])
     with pytest.raises(ValueError, match="differ in length: 60 rows and 59 responses"):
         bregpath.relaxed_refit(path, path.t[3], X, y[:-1])
     with pytest.raises(ValueError, match="`level` must be"):

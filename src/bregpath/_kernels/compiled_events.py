@@ -12,6 +12,7 @@ from bregpath._kernels import inverse_scale_space, restricted
 from bregpath._kernels.compiled import typed
 from bregpath._kernels.inverse_scale_space import Position
 from bregpath._kernels.records import Knot, StepError, Steps, System
+from bregpath._known_to_core import is_known_as
 from bregpath._typing import Array
 
 __all__ = ["advance", "supports"]
@@ -21,8 +22,7 @@ CONSTANTS = {name: getattr(restricted, name) for name in ("TOL", "NOISE", "SINGU
 
 def supports(system: System) -> bool:
     """Whether the compiled core knows penalty and block."""
-    penalty, block = system.penalty.kernel(), system.block.kernel()
-    return penalty is not None and penalty.name == "l1" and block is not None and block.name in ("gram", "sparse-gram")
+    return is_known_as(system.penalty, "l1") and is_known_as(system.block, "gram", "sparse-gram")
 
 
 def advance(

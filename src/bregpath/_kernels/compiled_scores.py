@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import bregpath._kernels._core as _core
+from bregpath._known_to_core import is_known_as
 from bregpath._typing import Array
 from bregpath.losses import AbstractLoss
 
@@ -15,8 +16,7 @@ KNOWN = ("gaussian", "logistic")
 
 def supports(loss: AbstractLoss) -> bool:
     """Whether the compiled core knows the loss."""
-    kernel = loss.kernel()
-    return kernel is not None and kernel.name in KNOWN
+    return is_known_as(loss, *KNOWN)
 
 
 def losses(loss: AbstractLoss, eta: Array, y: Array, w: Array) -> Array:

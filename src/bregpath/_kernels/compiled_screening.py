@@ -9,6 +9,7 @@ import numpy as np
 import bregpath._kernels._core as _core
 from bregpath._kernels import screening
 from bregpath._kernels.compiled import typed
+from bregpath._known_to_core import is_known_as
 from bregpath._typing import Array, BoolArray, IntArray
 from bregpath.penalties import AbstractPenalty
 from bregpath.stores import AbstractBlock, AbstractStore, Scan
@@ -80,8 +81,7 @@ def may_cross(
     columns: IntArray | None = None,
 ) -> BoolArray:  # fmt: skip
     """See `screening.may_cross`; in the core for the l1 penalty."""
-    kernel = penalty.kernel()
-    if kernel is None or kernel.name != "l1":
+    if not is_known_as(penalty, "l1"):
         return screening.may_cross(penalty, z, along, slack, bounds, owner, columns)
     near = np.empty(len(z), dtype=bool)
     limits = {"lower": penalty.lower, "upper": penalty.upper} if penalty.has_limits else {}

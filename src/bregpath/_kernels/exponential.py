@@ -40,6 +40,7 @@ from bregpath._kernels.exponential_record import Stretch, block_of, coordinates
 from bregpath._kernels.inverse_scale_space import thresholds
 from bregpath._kernels.records import Knot, Memory, StepError, Steps, System
 from bregpath._kernels.reference import round_down
+from bregpath._known_to_core import is_known_as
 from bregpath._typing import Array, IntArray
 from bregpath.penalties import AbstractPenalty
 from bregpath.problem import Problem
@@ -72,17 +73,16 @@ def takes_moments(problem: Problem, step: float | None) -> bool:
 
     The rule does not mention the columns that work: a screened path takes the steps of the unscreened one.
     """
-    penalty, loss, (n, p) = problem.penalty.kernel(), problem.loss.kernel(), problem.store.shape
-    has_l1 = step is None and penalty is not None and penalty.name == "l1" and not has_box(problem.penalty)
-    is_squared = loss is not None and loss.name == "gaussian" and problem.store.has_intercepts
+    n, p = problem.store.shape
+    has_l1 = step is None and is_known_as(problem.penalty, "l1") and not has_box(problem.penalty)
+    is_squared = is_known_as(problem.loss, "gaussian") and problem.store.has_intercepts
     return has_l1 and is_squared and p <= MAX_RATIO * n and not is_stiff(problem)
 
 
 def applies(system: System) -> bool:
     """The same for a system, whose moments must be at hand; found out once."""
     if "has moments" not in system.cache:
-        block = system.block.kernel()
-        has_gram = block is not None and block.name == "gram"
+        has_gram = is_known_as(system.block, "gram")
         system.cache["has moments"] = has_gram and takes_moments(system.problem, system.step)
     return system.cache["has moments"]  # type: ignore[no-any-return]
 

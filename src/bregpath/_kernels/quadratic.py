@@ -32,6 +32,7 @@ from bregpath._kernels import exponential
 from bregpath._kernels.quadratic_model import Model, Part, Stretch, Tools
 from bregpath._kernels.records import Knot, Memory, StepError, Steps, System
 from bregpath._kernels.reference import round_down
+from bregpath._known_to_core import is_known_as
 from bregpath._typing import Array
 
 __all__ = ["Tools", "advance", "given_up", "most_products"]
@@ -62,9 +63,8 @@ def most_products(system: System) -> float:
 def _most_products(system: System) -> float:
     problem, store = system.problem, system.problem.store
     n, p = store.shape
-    block, penalty = system.block.kernel(), problem.penalty.kernel()
-    is_small = block is not None and block.name == "dense" and p <= min(n, MAX_COLUMNS) and n * p <= MAX_NUMBERS
-    has_l1 = penalty is not None and penalty.name == "l1" and not exponential.has_box(problem.penalty)
+    is_small = is_known_as(system.block, "dense") and p <= min(n, MAX_COLUMNS) and n * p <= MAX_NUMBERS
+    has_l1 = is_known_as(problem.penalty, "l1") and not exponential.has_box(problem.penalty)
     has_curvature = problem.offset.shape[1] == 1 and store.has_intercepts and not problem.loss.has_domain
     if system.step is not None or not (is_small and has_l1 and has_curvature) or exponential.is_stiff(problem):
         return math.inf

@@ -9,6 +9,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
+from bregpath._text import listed
 from bregpath.cli.data import Table, read_csv
 from bregpath.cli.output import check_files
 from bregpath.path import Path
@@ -67,8 +68,7 @@ def _columns_of(path: Path, table: Table) -> Any:
     names = path.feature_names if path.encoder is None else path.encoder.feature_names_in
     missing = [name for name in names if name not in table.columns]
     if missing:
-        more = f" and {len(missing) - 12} more" if len(missing) > 12 else ""
-        raise ValueError(f"{table.file} lacks columns that the path needs: {', '.join(missing[:12])}{more}.")
+        raise ValueError(f"{table.file} lacks columns that the path needs: {listed(missing, 12)}.")
     return table.select(names)
 
 

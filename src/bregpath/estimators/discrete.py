@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from bregpath._text import listed
 from bregpath._typing import Array, BoolArray
 from bregpath.estimators.graph import AbstractGraph
 from bregpath.graphs.check import ModelCheck, check_codes
@@ -75,10 +76,9 @@ def tell_constant(names: Sequence[str], varies: BoolArray, what: str, stacklevel
         raise ValueError(f"`X` has one {what} only in every column; there is nothing to learn from it.")
     constant = [repr(name) for name, moves in zip(names, varies, strict=True) if not moves]
     if constant:
-        more = f" and {len(constant) - 5} more" if len(constant) > 5 else ""
         warnings.warn(
-            f"`X` has one {what} only in column(s) {', '.join(constant[:5])}{more}: these nodes get no edges. Drop "
-            "them, or take more rows.",
+            f"`X` has one {what} only in column(s) {listed(constant)}: these nodes get no edges. Drop them, or take "
+            "more rows.",
             UserWarning,
             stacklevel=stacklevel,
         )

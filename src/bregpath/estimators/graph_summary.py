@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from bregpath._text import listed
 from bregpath.graphs.export import strongest_edges
 from bregpath.selection.stability import Stability
 
@@ -63,8 +64,7 @@ def _notes(graph: Any) -> list[str]:
         notes.append(f"{graph.n_missing_} missing values were drawn from the graph itself")
     alone = [name for name, joined in zip(path.names, graph.adjacency_.any(axis=0), strict=True) if not joined]
     if alone and len(alone) < len(path.names):
-        more = f" and {len(alone) - 5} more" if len(alone) > 5 else ""
-        notes.append(f"no edges at {', '.join(alone[:5])}{more}")
+        notes.append(f"no edges at {listed(alone)}")
     # Of the path that was chosen from: one with fewer edges is traced again to that time only.
     times = graph.selection_.path.t if graph.selection_ is not None else path.t[:0]
     if len(times) > 1 and graph.t_ >= times[-1] * (1 - 1e-9):

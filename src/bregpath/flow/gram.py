@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bregpath._kernels import block_products, columns_of, has_compiled
-from bregpath._known_to_core import Kernel, only_for_its_class
+from bregpath._known_to_core import Kernel, is_known_as, only_for_its_class
 from bregpath._sums import dot
 from bregpath._typing import Array, IntArray
 from bregpath.problem import Problem
@@ -354,5 +354,4 @@ def as_dense(block: AbstractBlock) -> DenseBlock:
 
 
 def _is_squared(problem: Problem) -> bool:
-    kernel = problem.loss.kernel()
-    return kernel is not None and kernel.name == "gaussian" and problem.store.has_intercepts
+    return is_known_as(problem.loss, "gaussian") and problem.store.has_intercepts

@@ -119,7 +119,6 @@ class ScreenedFlow(AbstractFlow):
         knot, memory, place = state.knot, state.memory, self._workplace(state)
         working, system = place.working.copy(), place.system
         while True:
-            # Where nothing is checked after a block, blocks may be longer.
             whole = working.is_whole
             # R is kept at every step of a screened block: fewer steps where it is large.
             if whole:
@@ -127,7 +126,7 @@ class ScreenedFlow(AbstractFlow):
             else:
                 most = min(ROW_NUMBERS // knot.R.size, LONG_NUMBERS // len(knot.R))
             max_steps = min(max(most, 2), BLOCK_STEPS)
-            if whole and not is_watched:
+            if whole and not is_watched:  # nothing is checked after a block: it may be longer
                 max_steps = min(max(BLOCK_NUMBERS // knot.z.size, max_steps), MOST_STEPS)
             steps = self.steps_of(system, knot, memory, until, max_steps, keep_rows=not whole)
             certificate = working.certify(steps)

@@ -22,8 +22,16 @@ if TYPE_CHECKING:
     import networkx as nx
     import pandas as pd
 
-__all__ = ["adjacency", "check_graph", "edge_table", "sparsity", "strongest_edges", "to_networkx", "write_edges"]
-__all__ += ["write_graphml"]
+__all__ = [
+    "adjacency",
+    "check_graph",
+    "edge_table",
+    "sparsity",
+    "strongest_edges",
+    "to_networkx",
+    "write_edges",
+    "write_graphml",
+]
 
 
 def adjacency(weights: Any) -> BoolArray:

@@ -74,9 +74,7 @@ def field_problem(
     """Discrete Markov field of states (n, p) whose coefficients have the given `field_ends`."""
     starts = np.concatenate([[0], np.cumsum(n_states)])
     features = _indicators(starts[:-1] + states, int(starts[-1]))
-    j, k, first, second = ends.T
-    source = np.stack([starts[j] + first, starts[k] + second], axis=1)
-    target = np.ascontiguousarray(source[:, ::-1])
+    source, target = _places(starts, ends)
     store = PairwiseStore(features, int(starts[-1]), source, target, has_indicators=True)
     mirror = _field_penalty(penalty, ends, edge_weights)
     loss = FieldCompositeLoss(n_states)
@@ -112,6 +110,13 @@ def field_ends(n_states: IntArray, couplings: str = "full", parameters: str = "s
     return every if parameters == "symmetric" else every[np.all(every[:, 2:] > 0, axis=1)]
 
 
+def _places(starts: Array, ends: IntArray) -> tuple[IntArray, IntArray]:
+    """The features that coefficients multiply, and the predictors they are added to: those of the other node."""
+    j, k, first, second = ends.T
+    source = np.stack([starts[j] + first, starts[k] + second], axis=1)
+    return source, np.ascontiguousarray(source[:, ::-1])
+
+
 def _field_penalty(penalty: str, ends: IntArray, edge_weights: Array) -> AbstractPenalty:
     weights = edge_weights[ends[:, 0], ends[:, 1]]
     if penalty == "l1":
@@ -128,9 +133,7 @@ def mixed_problem(
 
     The predictor has a column for each feature, and behind those of the numbers one for each of their precisions.
     """
-    j, k, first, second = ends.T
-    source = np.stack([starts[j] + first, starts[k] + second], axis=1)
-    target = np.ascontiguousarray(source[:, ::-1])
+    source, target = _places(starts, ends)
     target += loss.n_numbers * (target >= loss.n_numbers)
     # Curvatures are those of the loss, in NumPy: no cheaper than gradients.
     store = PairwiseStore(np.asfortranarray(features), loss.n_outputs, source, target, has_cheap_curvature=False)

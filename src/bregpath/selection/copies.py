@@ -91,12 +91,7 @@ def copula_copies(X: Any, seed: Any = 0, spread: str = "reconstruct", progress: 
     become normal scores, these get normal copies (`gaussian_copies`), and the copies become values of the column
     again: values, atoms and tails are those of the column. Ranks of equal values are drawn at random, so columns may
     be skewed, heavy-tailed, ordinal or binary. What the model cannot see is dependence in the tails, as of rows
-    that are extreme as a whole.
-
-    Parameters
-    ----------
-    X, seed, spread, progress
-        As in `gaussian_copies`.
+    that are extreme as a whole. All arguments are as in `gaussian_copies`.
 
     Examples
     --------
@@ -122,12 +117,7 @@ def elliptical_copies(X: Any, seed: Any = 0, spread: str = "reconstruct", progre
 
     The model is :math:`x_i = c + \tau_i g_i` with normal g. Rows, less the medians c, are brought to one length over
     all (scaled) columns, get normal copies (`gaussian_copies`) and are brought back. A row tells its size well only
-    where there are many columns.
-
-    Parameters
-    ----------
-    X, seed, spread, progress
-        As in `gaussian_copies`.
+    where there are many columns. All arguments are as in `gaussian_copies`.
 
     Examples
     --------

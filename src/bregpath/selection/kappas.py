@@ -38,7 +38,6 @@ __all__ = [
     "choose_kappas",
     "chosen_by",
     "path_is_better",
-    "prospect",
     "window",
 ]
 
@@ -132,7 +131,7 @@ class Race:
 
     A kappa is given up once its best score so far, or that of its path where it is read as a mean, is worse than that
     of another by more than a standard error of their difference within folds, and by more than what it may still gain
-    (see `prospect`). If it is the larger of the two it might be the sparse choice in spite of that, unless it is worse
+    (see `_prospect`). If it is the larger of the two it might be the sparse choice in spite of that, unless it is worse
     by more than a standard error of the other score as well; if it is the smaller, it is enough that its path is worse
     than that of the other by 1.5 standard errors. It is given up too, however little others are ahead, where
     neither choice would fall on it if it gained six times as much. Who stands still may be about to jump, and is not
@@ -245,7 +244,7 @@ class Outlook(NamedTuple):
     def of(cls, scores: Array, weights: Array, times: Array) -> Outlook:
         curve = curve_of(scores, weights)
         i, moved = int(curve.argmin()), float(np.ptp(curve[-STRETCH:]))
-        return cls(float(curve[i]), scores[:, i], _to_come(curve), moved, bool(PAST * times[i] <= times[-1]))
+        return cls(float(curve[i]), scores[:, i], _prospect(curve), moved, bool(PAST * times[i] <= times[-1]))
 
     def stays_above(self, limit: float, surely: float = 1.0, is_late: bool = False) -> bool:
         """Even with some times the gain that may still come; who stands still may be about to jump, unless it is late
@@ -255,7 +254,7 @@ class Outlook(NamedTuple):
         return surely * self.gain < above and (is_late or above < self.moved / STILL)
 
 
-def prospect(scores: Array, weights: Array) -> float:
+def _prospect(curve: Array) -> float:
     """What a curve may still gain: twice of what it has during the last stretch, or less where it slows down.
 
     If it has gained less than in the stretch before, it will go on to do so by the same factor.
@@ -264,14 +263,9 @@ def prospect(scores: Array, weights: Array) -> float:
     --------
     >>> import numpy as np
     >>> steady, slowing = -np.arange(24.0), 2.0 ** -np.arange(3).repeat(8)
-    >>> [float(prospect(curve[None], np.ones(1))) for curve in (steady, slowing)]
+    >>> [float(_prospect(curve)) for curve in (steady, slowing)]
     [16.0, 0.25]
     """
-    return _to_come(curve_of(scores, weights))
-
-
-def _to_come(curve: Array) -> float:
-    """The same of a mean over the folds."""
     best = np.minimum.accumulate(curve)
     now, before, earlier = (float(best[max(0, len(best) - 1 - k * STRETCH)]) for k in range(3))
     gain, last = before - now, earlier - before

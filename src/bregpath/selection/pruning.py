@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bregpath import _validation
 from bregpath._typing import Array, IntArray
 from bregpath.path import Path
 from bregpath.point import Point
@@ -102,8 +103,6 @@ class Pruned:
 
     def predict(self, X: Any, offset: Any = None) -> Array:
         """Mean response of new rows, as `Path.predict`."""
-        from bregpath import _validation
-
         path, (_, intercept, coef) = self.selection.path, self.model
         eta = np.asarray(path.encode(X) @ coef) + intercept
         return path.loss.predict(_validation.add_offset(eta, offset, path.n_outputs))  # type: ignore[no-any-return]
@@ -124,8 +123,6 @@ class Pruned:
 
 def prune(selection: Selection, margin: float = 0.75) -> Pruned:
     """What `Selection.prune` does."""
-    from bregpath import _validation
-
     margin = 0.0 if margin == 0 else _validation.check_number("margin", margin)
     folds, scorer = _check(selection)
     study = folds[0].study

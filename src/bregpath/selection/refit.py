@@ -177,7 +177,13 @@ def relaxed_refit(
     if errors not in (None, "fisher", "sandwich"):
         raise ValueError(f'`errors` must be "fisher" or "sandwich", found {errors!r}.')
     ridge = 0.0 if ridge == 0 else _validation.check_number("ridge", ridge)
-    t, support, q = float(t), path.support(t), path.n_outputs
+    if not isinstance(path, Path):
+        raise TypeError(
+            f"`path` must be a Path of trace_path, found {type(path).__name__}; the order is "
+            "relaxed_refit(path, t, X, y)."
+        )
+    t = _validation.check_time(t)
+    support, q = path.support(t), path.n_outputs
     matrix = path.encode(X)[:, support]
     block = matrix.toarray() if _validation.is_sparse(matrix) else np.asarray(matrix, dtype=float)
     has_intercept = bool(path.intercept.any())
@@ -188,19 +194,17 @@ def relaxed_refit(
     covariance, dispersion = fit.covariance(chosen)
     to_columns = np.kron(_beside(np.eye(int(has_intercept)), effects), np.eye(q))
     covariance = to_columns @ covariance @ to_columns.T
-    deviations = np.sqrt(np.diagonal(covariance)).reshape(-1, q)
-    deviations[int(has_intercept) :][~effects.any(axis=1)] = np.nan  # levels without a row
-    full, full_errors = np.zeros((path.n_features, q)), np.full((path.n_features, q), np.nan)
-    full[support], full_errors[support] = effects @ fit.coef, deviations[int(has_intercept) :]
-    intercept_error = deviations[0] if has_intercept else np.full(q, np.nan)
-    shape = (path.n_features,) if q == 1 else (path.n_features, q)
+    of_all = np.sqrt(np.diagonal(covariance)).reshape(-1, q)
+    of_intercept = of_all[0] if has_intercept else np.full(q, np.nan)
+    has_rows = effects.any(axis=1, keepdims=True)  # levels may have none
+    deviations = np.where(has_rows, of_all[int(has_intercept) :], np.nan)
     return Refit(
         t=t,
         support=support,
         intercept=float(fit.intercept[0]) if q == 1 else fit.intercept,
-        coef=full.reshape(shape),
-        standard_errors=full_errors.reshape(shape),
-        intercept_error=float(intercept_error[0]) if q == 1 else intercept_error,
+        coef=_of_all_columns(path, support, effects @ fit.coef, 0.0),
+        standard_errors=_of_all_columns(path, support, deviations, np.nan),
+        intercept_error=float(of_intercept[0]) if q == 1 else of_intercept,
         covariance=covariance,
         errors=chosen,
         dispersion=dispersion,
@@ -210,6 +214,13 @@ def relaxed_refit(
         names=path.feature_names,
         encoder=path.encoder,
     )
+
+
+def _of_all_columns(path: Path, support: IntArray, values: Array, others: float) -> Array:
+    """Numbers (k, q) of the support, and those of the others."""
+    full = np.full((path.n_features, path.n_outputs), others)
+    full[support] = values
+    return full[:, 0] if path.n_outputs == 1 else full
 
 
 def _effects(path: Path, support: IntArray, block: Array, has_intercept: bool) -> Array:

@@ -14,8 +14,17 @@ from bregpath._typing import Array, IntArray
 from bregpath.flow.integrate import integrate
 from bregpath.study import AbstractStudy
 
-__all__ = ["Trace", "check_rows", "draw_bootstraps", "draw_halves", "draw_until", "lacks_labels", "names_for"]
-__all__ += ["read_replicates", "traces_of"]
+__all__ = [
+    "Trace",
+    "check_rows",
+    "draw_bootstraps",
+    "draw_halves",
+    "draw_until",
+    "lacks_labels",
+    "names_for",
+    "read_replicates",
+    "traces_of",
+]
 
 MIN_ROWS = 4  # halves of two rows: below that nothing can be resampled
 MAX_DRAWS = 1000  # attempts to draw rows on which a path can be traced
