@@ -18,6 +18,18 @@ from bregpath.stores import AbstractBlock
 
 __all__ = ["WorkingSet"]
 
+WIDE = 2  # columns over rows, beyond which most of them never move
+DAMPED = 10.0  # kappa, below which more of them do, the smaller it is
+GROUPED = 10.0  # times as many numbers make screening pay where columns move together
+
+
+def _few_move(problem: Problem) -> bool:
+    """Whether so few columns of a store that is small move that proving it of the others is cheaper than their company."""
+    (n, p), penalty = problem.store.shape, problem.penalty
+    wide, narrow = problem.store.least_screened
+    least = (wide if p > WIDE * n else narrow) * max(1.0, DAMPED / problem.kappa)
+    return n * p >= least * (GROUPED if penalty.moves_together else 1.0)
+
 
 class WorkingSet:
     """Working columns of a problem, as a block with its penalty.
@@ -33,7 +45,7 @@ class WorkingSet:
         p = problem.store.shape[1]
         # With the Gram matrix of all columns the rows are not needed again.
         whole_gram = can_gram and GramBlock.pays_whole(problem)
-        whole = whole_gram or not screening or problem.store.is_small
+        whole = whole_gram or not screening or (problem.store.is_small and not _few_move(problem))
         self.columns: IntArray = np.arange(p) if whole else start()
         self.is_whole = len(self.columns) == p
         self.block: AbstractBlock

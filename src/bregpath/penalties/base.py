@@ -117,6 +117,11 @@ class AbstractPenalty(ABC):
             setattr(part, name, getattr(self, name).take(columns, axis=0))
         return part
 
+    @property
+    def moves_together(self) -> bool:
+        """Whether a column moves only together with others."""
+        return False
+
     def close(self, columns: BoolArray) -> BoolArray:
         """The smallest set of columns that contains ``columns`` and is a union of groups."""
         return columns

@@ -125,6 +125,10 @@ class GroupPenalty(AbstractPenalty):
     def variables(self) -> IntArray:
         return self.groups
 
+    @property
+    def moves_together(self) -> bool:
+        return self.n_groups < len(self.groups)
+
     def close(self, columns: BoolArray) -> BoolArray:
         touched = np.zeros(self.n_groups, dtype=bool)
         touched[self.groups[columns]] = True

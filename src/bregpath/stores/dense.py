@@ -30,6 +30,8 @@ class DenseStore(AbstractStore):
     array([1., 3., 5.])
     """
 
+    least_screened = (1e5, 7.5e5)
+
     def __init__(self, X: Array) -> None:
         self.X = X
         self.shape = X.shape  # type: ignore[assignment]

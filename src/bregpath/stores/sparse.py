@@ -36,6 +36,8 @@ class SparseStore(AbstractStore):
     array([3., 4.])
     """
 
+    least_screened = (1e6, np.inf)
+
     def __init__(self, X: Any, is_canonical: bool = False) -> None:
         self.X = X if is_canonical else canonical_csc(X)
         self.shape = X.shape

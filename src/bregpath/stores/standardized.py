@@ -35,6 +35,7 @@ class StandardizedStore(AbstractStore):
         self.scale = scale
         self.shape = base.shape
         self.has_intercepts = base.has_intercepts
+        self.least_screened = base.least_screened
         self.has_cheap_columns = base.has_cheap_columns
         self.has_cheap_curvature = base.has_cheap_curvature
 
