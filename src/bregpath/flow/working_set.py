@@ -18,15 +18,18 @@ from bregpath.stores import AbstractBlock
 
 __all__ = ["WorkingSet"]
 
+MANY = 100  # columns, below which there are few to leave alone
 WIDE = 2  # columns over rows, beyond which most of them never move
 DAMPED = 10.0  # kappa, below which more of them do, the smaller it is
 GROUPED = 10.0  # times as many numbers make screening pay where columns move together
 
 
 def _few_move(problem: Problem) -> bool:
-    """Whether so few columns of a store that is small move that proving it of the others is cheaper than their company."""
+    """Whether so few columns of a small store move that to prove it of the others is cheaper than to let them work."""
     (n, p), penalty = problem.store.shape, problem.penalty
     wide, narrow = problem.store.least_screened
+    if p < MANY:
+        return False
     least = (wide if p > WIDE * n else narrow) * max(1.0, DAMPED / problem.kappa)
     return n * p >= least * (GROUPED if penalty.moves_together else 1.0)
 
