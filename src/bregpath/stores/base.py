@@ -117,8 +117,8 @@ class AbstractStore(ABC):
     # Whether the unpenalised parameters are one intercept a column of the predictor: then the loss knows the best ones
     # where nothing else has entered, and may leave out constants that they absorb.
     has_intercepts: bool = True
-    # Numbers, zeros included, from which on it pays to leave columns at rest alone, if few move: where there are far more
-    # columns than rows, and where not.
+    # Numbers, zeros included, from which on it pays to leave columns at rest alone, if few move: where there are far
+    # more columns than rows, and where not.
     least_screened: tuple[float, float] = (np.inf, np.inf)
     # Whether single columns can be read at little cost; else they are asked for only once they are to work.
     has_cheap_columns: bool = True
