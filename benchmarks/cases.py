@@ -29,6 +29,7 @@ class Case:
     p: int = 0
     s: int = 0
     density: float | None = None
+    signal: float | None = None  # standard deviation of the predictor; None: that of coefficients 1 and -1
     source: str = ""
     losses: tuple[str, ...] = ("logistic", "gaussian")
     dfmax: int = 0  # where paths end, in variables; 0: at the end of the window
@@ -78,6 +79,8 @@ CASES = {
         # Whoever wants a model, not a saturated fit: most of e's window is noise that enters.
         Case("e to 1000 variables", 20000, 50000, 100, density=0.001, losses=("gaussian",), dfmax=1000),
         Case("f", 100000, 100, 20),
+        Case("noisy", 3000, 500, 30, signal=0.5),
+        Case("noisy, wide", 500, 5000, 20, signal=0.5),
         Case("cancer", 569, 30, source="cancer", losses=("logistic",)),
         Case("colon", 62, 2000, source="colon.npz", losses=("logistic",)),
         Case("leukemia", 72, 7129, source="leukemia.npz", losses=("logistic",)),
@@ -116,10 +119,14 @@ def _simulate(case: Case, loss: str) -> tuple[Any, np.ndarray]:
     from bregpath.datasets import make_logistic
 
     simulation = make_logistic(case.n, case.p, case.s, M=1.0, seed=SEED, density=case.density)
-    if loss == "logistic":
+    rng, eta = np.random.default_rng(SEED + 1), simulation.X @ simulation.coef
+    if case.signal is not None:
+        eta *= case.signal / eta.std()
+    if loss == "gaussian":
+        return simulation.X, eta + NOISE * rng.standard_normal(case.n)
+    if case.signal is None:
         return simulation.X, simulation.y
-    noise = np.random.default_rng(SEED + 1).standard_normal(case.n)
-    return simulation.X, simulation.X @ simulation.coef + NOISE * noise
+    return simulation.X, (rng.random(case.n) < 1 / (1 + np.exp(-eta))).astype(float)
 
 
 def _load(case: Case) -> tuple[Any, np.ndarray]:

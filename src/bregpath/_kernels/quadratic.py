@@ -38,10 +38,11 @@ from bregpath._typing import Array
 __all__ = ["Tools", "advance", "given_up", "most_products"]
 
 MAX_COLUMNS, MAX_NUMBERS = 4000, 2**25  # of a model, and of the columns that it is made of
-# What a unit of log t costs in products with a column: so many models, each so much of what the products of all pairs
-# of columns would; exponential steps; and stretches with two looks at the rows, and so many numbers beside them.
-MODELS, MODEL_SHARE, STEPS_SHARE, STRETCHES, ASIDE = 2.5, 0.25, 0.5, 20, 1.2e6
-MARGIN = 2.0  # by which they must be cheaper than stages
+# What a unit of log t costs in products with a column: so many models, and more of them where columns are nearly as many
+# as rows and explain all, each so much of what the products of all pairs of columns would; exponential steps; and
+# stretches with two looks at the rows, and so many numbers beside them.
+MODELS, MORE_MODELS, MODEL_SHARE, STEPS_SHARE, STRETCHES, ASIDE = 2.5, 60.0, 0.25, 0.5, 15, 1.2e6
+MARGIN = 1.5  # by which they must be cheaper than stages
 PATIENCE = 1.0  # units of log t, whose cost models may have spent in advance
 GROWTH = 1.5  # of t, for which a model is kept
 STALE = 0.05  # of t: an older model that allows shorter stretches only is renewed
@@ -68,7 +69,8 @@ def _most_products(system: System) -> float:
     has_curvature = problem.offset.shape[1] == 1 and store.has_intercepts and not problem.loss.has_domain
     if system.step is not None or not (is_small and has_l1 and has_curvature) or exponential.is_stiff(problem):
         return math.inf
-    return MARGIN * (MODELS * _products_of_model(p) + STEPS_SHARE * p**3 / n + STRETCHES * _products_of_stretch(n, p))
+    models = (MODELS + MORE_MODELS * (p / n) ** 2) * _products_of_model(p)
+    return MARGIN * (models + STEPS_SHARE * p**3 / n + STRETCHES * _products_of_stretch(n, p))
 
 
 def _products_of_model(p: int) -> float:
