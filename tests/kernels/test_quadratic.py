@@ -78,7 +78,7 @@ def test_models_err_no_more_than_stages(loss, monkeypatch):
         X, y = noisy(loss, seed=seed)
         with monkeypatch.context() as patch:
             path = trace(X, y, loss=loss, tol=0.01)
-            patch.setattr(quadratic, "_most_products", lambda system: np.inf)
+            patch.setattr(quadratic, "_estimate", lambda system: quadratic.Costs(0.0, 0.0, np.inf))
             stages, exact = (trace(X, y, loss=loss, tol=tol) for tol in (0.01, 1e-4))
         assert path.stats.models > 0 and stages.stats.models == exact.stats.models == 0
         assert path.result is exact.result
@@ -117,7 +117,7 @@ def test_limits_and_factors_hold(monkeypatch):
     path = trace(X, y, **{**options, "lower": np.where(factors == 0, -np.inf, 0.0)})
     assert path.stats.models > 0
     assert (path.coef[:, 2:4] == 0).all() and (path.coef[:, 4:] >= 0).all() and (path.coef[-1, :2] != 0).all()
-    monkeypatch.setattr(quadratic, "_most_products", lambda system: np.inf)
+    monkeypatch.setattr(quadratic, "_estimate", lambda system: quadratic.Costs(0.0, 0.0, np.inf))
     exact = trace(X, y, **{**options, "lower": np.where(factors == 0, -np.inf, 0.0)}, tol=1e-4)
     assert deviation(path, exact) <= 0.015
 
@@ -127,7 +127,7 @@ def test_a_loss_of_ones_own(monkeypatch):
     X, y = noisy("logistic")
     path = trace(X, y, loss=Exponential())
     assert path.stats.models > 0
-    monkeypatch.setattr(quadratic, "_most_products", lambda system: np.inf)
+    monkeypatch.setattr(quadratic, "_estimate", lambda system: quadratic.Costs(0.0, 0.0, np.inf))
     assert deviation(path, trace(X, y, loss=Exponential(), tol=1e-4)) <= 0.015
 
 
@@ -171,7 +171,7 @@ def test_when_who_looks_does_not_matter():
 def test_models_take_over_where_they_are_cheaper(loss, monkeypatch):
     X, y = noisy(loss, n=3000, p=100)
     path = trace(X, y, loss=loss)
-    monkeypatch.setattr(quadratic, "_most_products", lambda system: np.inf)
+    monkeypatch.setattr(quadratic, "_estimate", lambda system: quadratic.Costs(0.0, 0.0, np.inf))
     stages = trace(X, y, loss=loss)
     assert path.stats.models > 0
     assert path.stats.column_products < 0.5 * stages.stats.column_products
@@ -188,7 +188,7 @@ def test_stages_go_on_where_models_are_no_good(monkeypatch):
     X, y = noisy("logistic")
     monkeypatch.setattr(quadratic, "PATIENCE", 0.0)
     path = trace(X, y, loss="logistic")
-    monkeypatch.setattr(quadratic, "_most_products", lambda system: np.inf)
+    monkeypatch.setattr(quadratic, "_estimate", lambda system: quadratic.Costs(0.0, 0.0, np.inf))
     exact = trace(X, y, loss="logistic", tol=1e-4)
     assert deviation(path, exact) <= 0.01 and path.result is exact.result
 
@@ -226,6 +226,6 @@ def test_cross_validation_goes_through_models(monkeypatch):
     X, y = noisy("logistic", n=1000)
     chosen = bregpath.cross_validate(X, y, loss="logistic", full=True)
     assert chosen.path.stats.models > 0 and all(path.stats.models > 0 for path in chosen.fold_paths)
-    monkeypatch.setattr(quadratic, "_most_products", lambda system: np.inf)
+    monkeypatch.setattr(quadratic, "_estimate", lambda system: quadratic.Costs(0.0, 0.0, np.inf))
     exact = bregpath.cross_validate(X, y, loss="logistic", full=True)
     assert_allclose(chosen.mean, exact.mean, rtol=2e-3)

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError
@@ -38,8 +39,8 @@ from bregpath._typing import Array
 __all__ = ["Tools", "advance", "given_up", "most_products"]
 
 MAX_COLUMNS, MAX_NUMBERS = 4000, 2**25  # of a model, and of the columns that it is made of
-# What a unit of log t costs in products with a column: so many models, and more of them where columns are nearly as many
-# as rows and explain all, each so much of what the products of all pairs of columns would; exponential steps; and
+# What a unit of log t costs in products with a column: so many models, and more of them where columns are nearly as
+# many as rows and explain all, each so much of what the products of all pairs of columns would; exponential steps; and
 # stretches with two looks at the rows, and so many numbers beside them.
 MODELS, MORE_MODELS, MODEL_SHARE, STEPS_SHARE, STRETCHES, ASIDE = 2.5, 60.0, 0.25, 0.5, 15, 1.2e6
 MARGIN = 1.5  # by which they must be cheaper than stages
@@ -51,34 +52,38 @@ FIRST_LENGTH, FIRST_TRIAL = 0.05, 0.02  # of t: that of the first stretch, and o
 SAFETY, SHORTER, LONGER = 0.8, 0.2, 2.0  # of the next length
 
 
+class Costs(NamedTuple):
+    """What is made and done costs, in products with a column; and how many stages may take in a unit of log t."""
+
+    model: float
+    stretch: float
+    most: float
+
+
 def most_products(system: System) -> float:
-    """Products with a column in a unit of log t, beyond which stages cost more than models; inf if there are none.
-
-    The rule does not mention the columns that work: a screened path takes the steps of the unscreened one.
-    """
-    if "most products" not in system.cache:
-        system.cache["most products"] = _most_products(system)
-    return system.cache["most products"]  # type: ignore[no-any-return]
+    """Products with a column in a unit of log t, beyond which stages cost more than models; inf if there are none."""
+    return _costs(system).most
 
 
-def _most_products(system: System) -> float:
+def _costs(system: System) -> Costs:
+    """Found once."""
+    if "costs" not in system.cache:
+        system.cache["costs"] = _estimate(system)
+    return system.cache["costs"]  # type: ignore[no-any-return]
+
+
+def _estimate(system: System) -> Costs:
+    """The rule does not mention the columns that work: a screened path takes the steps of the unscreened one."""
     problem, store = system.problem, system.problem.store
     n, p = store.shape
     is_small = is_known_as(system.block, "dense") and p <= min(n, MAX_COLUMNS) and n * p <= MAX_NUMBERS
     has_l1 = is_known_as(problem.penalty, "l1") and not exponential.has_box(problem.penalty)
     has_curvature = problem.offset.shape[1] == 1 and store.has_intercepts and not problem.loss.has_domain
     if system.step is not None or not (is_small and has_l1 and has_curvature) or exponential.is_stiff(problem):
-        return math.inf
-    models = (MODELS + MORE_MODELS * (p / n) ** 2) * _products_of_model(p)
-    return MARGIN * (models + STEPS_SHARE * p**3 / n + STRETCHES * _products_of_stretch(n, p))
-
-
-def _products_of_model(p: int) -> float:
-    return MODEL_SHARE * p * p / 2
-
-
-def _products_of_stretch(n: int, p: int) -> float:
-    return 4 * p + ASIDE / n
+        return Costs(0.0, 0.0, math.inf)
+    model, stretch = MODEL_SHARE * p * p / 2, 4 * p + ASIDE / n
+    models = (MODELS + MORE_MODELS * (p / n) ** 2) * model
+    return Costs(model, stretch, MARGIN * (models + STEPS_SHARE * p**3 / n + STRETCHES * stretch))
 
 
 def given_up(memory: Memory) -> Memory:
@@ -97,7 +102,7 @@ class Remembered:
     trial: float  # the same for its first step
     stages: float  # what these cost in a unit of log t
     since: float  # time from which on ...
-    spent: float = 0.0  # ... so much has been spent, as `most_products` counts
+    spent: float = 0.0  # ... so much has been spent, as `Costs` count
 
     @classmethod
     def at(cls, t: float, memory: Memory) -> Remembered:
@@ -165,7 +170,7 @@ def _stretch(system: System, knot: Knot, memory: Memory, tools: Tools) -> tuple[
             return None
         error, h, is_old = stretch.error(CORRECTION * system.tol), stretch.length, kept.t < knot.t
         memory = _counted(memory, stretch)
-        kept = replace(kept, spent=kept.spent + _products_of_stretch(*system.block.shape))
+        kept = replace(kept, spent=kept.spent + _costs(system).stretch)
         length = h * min(LONGER, max(SHORTER, SAFETY * error**-0.5)) if error > 0 else LONGER * h
         if error <= 1.0:
             trial = steps.memory(len(steps)).h / kept.scale
@@ -185,7 +190,7 @@ def _renewed(
     """A model at this knot."""
     problem, p = system.problem, len(knot.z)
     eta = problem.predictor(system.block, knot.alpha, system.penalty.primal(knot.z, problem.kappa))
-    kept = replace(kept, eta=eta, t=knot.t, spent=kept.spent + _products_of_model(p))
+    kept = replace(kept, eta=eta, t=knot.t, spent=kept.spent + _costs(system).model)
     memory = replace(memory, models=memory.models + 1, products=memory.products + p * (p + 1) // 2)
     return replace(kept, scale=_model_of(system, kept, tools).scale), memory
 
