@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse
 from numpy.testing import assert_allclose, assert_array_equal
 
 import bregpath
@@ -78,7 +79,7 @@ def test_models_err_no_more_than_stages(loss, monkeypatch):
         X, y = noisy(loss, seed=seed)
         with monkeypatch.context() as patch:
             path = trace(X, y, loss=loss, tol=0.01)
-            patch.setattr(quadratic, "_estimate", lambda system: quadratic.Costs(0.0, 0.0, np.inf))
+            patch.setattr(quadratic, "_estimate", lambda system: quadratic.NO_MODELS)
             stages, exact = (trace(X, y, loss=loss, tol=tol) for tol in (0.01, 1e-4))
         assert path.stats.models > 0 and stages.stats.models == exact.stats.models == 0
         assert path.result is exact.result
@@ -117,9 +118,26 @@ def test_limits_and_factors_hold(monkeypatch):
     path = trace(X, y, **{**options, "lower": np.where(factors == 0, -np.inf, 0.0)})
     assert path.stats.models > 0
     assert (path.coef[:, 2:4] == 0).all() and (path.coef[:, 4:] >= 0).all() and (path.coef[-1, :2] != 0).all()
-    monkeypatch.setattr(quadratic, "_estimate", lambda system: quadratic.Costs(0.0, 0.0, np.inf))
+    monkeypatch.setattr(quadratic, "_estimate", lambda system: quadratic.NO_MODELS)
     exact = trace(X, y, **{**options, "lower": np.where(factors == 0, -np.inf, 0.0)}, tol=1e-4)
     assert deviation(path, exact) <= 0.015
+
+
+@pytest.mark.usefixtures("kernels", "eager")
+def test_sparse_columns_are_the_dense_ones():
+    X, y = noisy("logistic", n=400)  # so few rows that a dense X stays as it is
+    X = np.where(np.random.default_rng(3).random(X.shape) < 0.3, X, 0.0)
+    dense, sparse = (trace(A, y, loss="logistic") for A in (X, scipy.sparse.csc_array(X)))
+    assert dense.stats.models == sparse.stats.models > 0
+    assert_same_path(dense, sparse)
+
+
+@pytest.mark.usefixtures("eager")
+def test_one_hot_data_are_left_to_stages():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([np.eye(5)[rng.integers(0, 5, 400)] for _ in range(12)], axis=1)
+    y = (rng.random(400) < 0.5).astype(int)
+    assert all(trace(A, y, loss="logistic").stats.models == 0 for A in (X, scipy.sparse.csc_array(X)))
 
 
 @pytest.mark.usefixtures("kernels", "eager")
@@ -127,7 +145,7 @@ def test_a_loss_of_ones_own(monkeypatch):
     X, y = noisy("logistic")
     path = trace(X, y, loss=Exponential())
     assert path.stats.models > 0
-    monkeypatch.setattr(quadratic, "_estimate", lambda system: quadratic.Costs(0.0, 0.0, np.inf))
+    monkeypatch.setattr(quadratic, "_estimate", lambda system: quadratic.NO_MODELS)
     assert deviation(path, trace(X, y, loss=Exponential(), tol=1e-4)) <= 0.015
 
 
@@ -171,7 +189,7 @@ def test_when_who_looks_does_not_matter():
 def test_models_take_over_where_they_are_cheaper(loss, monkeypatch):
     X, y = noisy(loss, n=3000, p=100)
     path = trace(X, y, loss=loss)
-    monkeypatch.setattr(quadratic, "_estimate", lambda system: quadratic.Costs(0.0, 0.0, np.inf))
+    monkeypatch.setattr(quadratic, "_estimate", lambda system: quadratic.NO_MODELS)
     stages = trace(X, y, loss=loss)
     assert path.stats.models > 0
     assert path.stats.column_products < 0.5 * stages.stats.column_products
@@ -188,7 +206,7 @@ def test_stages_go_on_where_models_are_no_good(monkeypatch):
     X, y = noisy("logistic")
     monkeypatch.setattr(quadratic, "PATIENCE", 0.0)
     path = trace(X, y, loss="logistic")
-    monkeypatch.setattr(quadratic, "_estimate", lambda system: quadratic.Costs(0.0, 0.0, np.inf))
+    monkeypatch.setattr(quadratic, "_estimate", lambda system: quadratic.NO_MODELS)
     exact = trace(X, y, loss="logistic", tol=1e-4)
     assert deviation(path, exact) <= 0.01 and path.result is exact.result
 
@@ -226,6 +244,6 @@ def test_cross_validation_goes_through_models(monkeypatch):
     X, y = noisy("logistic", n=1000)
     chosen = bregpath.cross_validate(X, y, loss="logistic", full=True)
     assert chosen.path.stats.models > 0 and all(path.stats.models > 0 for path in chosen.fold_paths)
-    monkeypatch.setattr(quadratic, "_estimate", lambda system: quadratic.Costs(0.0, 0.0, np.inf))
+    monkeypatch.setattr(quadratic, "_estimate", lambda system: quadratic.NO_MODELS)
     exact = bregpath.cross_validate(X, y, loss="logistic", full=True)
     assert_allclose(chosen.mean, exact.mean, rtol=2e-3)

@@ -35,10 +35,14 @@ from bregpath._kernels.records import Knot, Memory, StepError, Steps, System
 from bregpath._kernels.reference import round_down
 from bregpath._known_to_core import is_known_as
 from bregpath._typing import Array
+from bregpath.stores import AbstractStore
 
 __all__ = ["Tools", "advance", "given_up", "most_products"]
 
 MAX_COLUMNS, MAX_NUMBERS = 4000, 2**25  # of a model, and of the columns that it is made of
+ROWS = 256  # whose zeros are counted
+SPARSE = 5.0  # numbers of a dense column in the time of one that is stored of a sparse one
+ONE_HOT = 0.25  # variance over mean of how many numbers a row has; 1 where they are anywhere
 # What a unit of log t costs in products with a column: so many models, and more of them where columns are nearly as
 # many as rows and explain all, each so much of what the products of all pairs of columns would; exponential steps; and
 # stretches with two looks at the rows, and so many numbers beside them.
@@ -60,6 +64,9 @@ class Costs(NamedTuple):
     most: float
 
 
+NO_MODELS = Costs(0.0, 0.0, math.inf)
+
+
 def most_products(system: System) -> float:
     """Products with a column in a unit of log t, beyond which stages cost more than models; inf if there are none."""
     return _costs(system).most
@@ -76,14 +83,29 @@ def _estimate(system: System) -> Costs:
     """The rule does not mention the columns that work: a screened path takes the steps of the unscreened one."""
     problem, store = system.problem, system.problem.store
     n, p = store.shape
-    is_small = is_known_as(system.block, "dense") and p <= min(n, MAX_COLUMNS) and n * p <= MAX_NUMBERS
+    is_plain = is_known_as(system.block, "dense", "csc") and p <= min(n, MAX_COLUMNS)
+    numbers = _numbers(store) if is_plain else math.inf
     has_l1 = is_known_as(problem.penalty, "l1") and not exponential.has_box(problem.penalty)
     has_curvature = problem.offset.shape[1] == 1 and store.has_intercepts and not problem.loss.has_domain
-    if system.step is not None or not (is_small and has_l1 and has_curvature) or exponential.is_stiff(problem):
-        return Costs(0.0, 0.0, math.inf)
-    model, stretch = MODEL_SHARE * p * p / 2, 4 * p + ASIDE / n
+    if system.step is not None or not (numbers * p <= MAX_NUMBERS and has_l1 and has_curvature):
+        return NO_MODELS
+    if exponential.is_stiff(problem):
+        return NO_MODELS
+    model, stretch = MODEL_SHARE * n * p * p / (2 * numbers), 4 * p + ASIDE / numbers
     models = (MODELS + MORE_MODELS * (p / n) ** 2) * model
-    return Costs(model, stretch, MARGIN * (models + STEPS_SHARE * p**3 / n + STRETCHES * stretch))
+    return Costs(model, stretch, MARGIN * (models + STEPS_SHARE * p**3 / numbers + STRETCHES * stretch))
+
+
+def _numbers(store: AbstractStore) -> float:
+    """About how many a product with a column passes over, however X is stored; inf where many rows are alike.
+
+    Stages pass over the different ones only, and of one-hot data these are few.
+    """
+    n, p = store.shape
+    filled = store.filled(np.arange(ROWS) * n // ROWS)
+    if filled is None or (filled.mean() <= 0.5 * p and filled.var() <= ONE_HOT * filled.mean()):
+        return math.inf
+    return n * min(1.0, SPARSE * float(filled.mean()) / p)
 
 
 def given_up(memory: Memory) -> Memory:

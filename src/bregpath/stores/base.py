@@ -145,6 +145,10 @@ class AbstractStore(ABC):
         """Whether the columns are so few that all of them may as well be fetched at once."""
         return 8 * self.shape[0] * self.shape[1] <= WHOLE_BYTES
 
+    def filled(self, rows: IntArray) -> IntArray | None:
+        """How many entries of some rows are not zero before they are standardised; None where nobody knows."""
+        return None
+
     def row_blocks(self) -> Iterator[tuple[slice, Array]] | None:
         """Runs of rows as float64 arrays, where that is cheap (dense data, and few sparse columns); else None."""
         return None

@@ -61,6 +61,9 @@ class DenseStore(AbstractStore):
     def nbytes(self) -> float:
         return float(self.X.nbytes)
 
+    def filled(self, rows: IntArray) -> IntArray:
+        return np.count_nonzero(self.X[rows], axis=1)
+
     def rows(self, index: IntArray) -> DenseStore:
         return DenseStore(np.take(self.X.T, index, axis=1).T)  # by columns, as products want it
 

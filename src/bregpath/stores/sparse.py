@@ -66,8 +66,11 @@ class SparseStore(AbstractStore):
     @cached_property
     def _is_one_hot(self) -> bool:
         """Whether rows hold about as many numbers each, as the indicators of some categories do: any others vary."""
-        stored = np.bincount(self.X.indices, minlength=self.shape[0])
+        stored = self.filled(np.arange(self.shape[0]))
         return bool(stored.var() <= MOST_VARIED * stored.mean())
+
+    def filled(self, rows: IntArray) -> IntArray:
+        return np.bincount(self.X.indices[self.X.data != 0], minlength=self.shape[0])[rows]
 
     def scan(self, w: Array) -> Scan:
         return _scan(self.X, w)

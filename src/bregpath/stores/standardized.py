@@ -43,6 +43,9 @@ class StandardizedStore(AbstractStore):
     def is_small(self) -> bool:
         return self.base.is_small
 
+    def filled(self, rows: IntArray) -> IntArray | None:
+        return self.base.filled(rows)
+
     def n_alpha(self, n_outputs: int) -> int:
         return self.base.n_alpha(n_outputs)
 
