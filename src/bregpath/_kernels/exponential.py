@@ -76,7 +76,7 @@ def takes_moments(problem: Problem, step: float | None) -> bool:
     n, p = problem.store.shape
     has_l1 = step is None and is_known_as(problem.penalty, "l1") and not has_box(problem.penalty)
     is_squared = is_known_as(problem.loss, "gaussian") and problem.store.has_intercepts
-    return has_l1 and is_squared and p <= MAX_RATIO * n and not is_stiff(problem)
+    return has_l1 and is_squared and p <= MAX_RATIO * n and not has_stiff_intercept(problem)
 
 
 def applies(system: System) -> bool:
@@ -87,7 +87,7 @@ def applies(system: System) -> bool:
     return system.cache["has moments"]  # type: ignore[no-any-return]
 
 
-def is_stiff(problem: Problem) -> bool:
+def has_stiff_intercept(problem: Problem) -> bool:
     """Whether the intercept is far stiffer than all columns, which are tiny, or far from zero, and taken as they are.
 
     Then intercept and coefficients all but cancel in the predictor, and to read each of them within its tolerance is

@@ -3,14 +3,14 @@ r"""Stretches of a path by quadratic models of its loss, where stages would be m
 Where data are noisy the curvature of a loss hardly changes along a path, while ``kappa t`` times it goes up to
 thousands: ten and more stages a step are then asked for by stability alone. A quadratic model of the loss, with the
 Hessian H of some time, is followed by exponentials instead (`exponential`), through several events, without a look at
-the rows. Then the true slope is looked at once. With ``d`` what it differs by at the end of a stretch of length h, as
-if that had grown evenly, coefficients A that move and coordinates j at rest are off by
+the rows. Then the true slope is looked at. With ``d`` what it differs by at the end of a stretch of length h, as if that
+had grown evenly, coefficients A that move and coordinates j at rest are off by
 
 .. math:: \delta\beta_A = \left(H_{AA} + \frac{2}{\kappa h}\right)^{-1} d_A, \qquad
           \delta z_j = \frac h2 \left(d_j - H_{jA}\, \delta\beta_A\right),
 
-which is exact for what is slow and for what is fast within the stretch, and a rational function in between. They are
-put right by this (earlier knots by a share that grows with the square of the time), and a stretch is short enough if it
+which is exact for what is slow and for what is fast within the stretch, and a rational function in between; for ``d_j``
+also counts what it is in the middle. They are put right by this (earlier knots by a share that grows with the square of the time), and a stretch is short enough if it
 is little. The next one begins with the true slope, so that errors of what is fast, as nearly all is late in a path,
 cannot add up.
 
@@ -89,7 +89,7 @@ def _estimate(system: System) -> Costs:
     has_curvature = problem.offset.shape[1] == 1 and store.has_intercepts and not problem.loss.has_domain
     if system.step is not None or not (numbers * p <= MAX_NUMBERS and has_l1 and has_curvature):
         return NO_MODELS
-    if exponential.is_stiff(problem):
+    if exponential.has_stiff_intercept(problem):
         return NO_MODELS
     model, stretch = MODEL_SHARE * n * p * p / (2 * numbers), 4 * p + ASIDE / numbers
     models = (MODELS + MORE_MODELS * (p / n) ** 2) * model

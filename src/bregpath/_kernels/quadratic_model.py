@@ -21,6 +21,7 @@ from bregpath.stores import AbstractBlock
 
 __all__ = ["Model", "Part", "Stretch", "Tools"]
 
+MIDDLE = 0.25  # of a stretch: what is farther than this from both ends is its middle
 AT_REST = 0.3  # what a correction of a coordinate at rest counts, beside one of a coefficient
 MAX_RESCALE = 2.0  # of a curvature at a time
 MAX_KNOTS = 256  # of a stretch
@@ -118,8 +119,7 @@ class Stretch:
         self.t = steps.t / scale
         self.length = float(self.t[-1]) - knot.t
         self.seen = self._look(steps.alpha[-1], steps.z[-1])
-        self.modelled_slope = scale * self._coordinates(steps.slope[-1], steps.alpha_slope[-1])
-        self.true_slope = self._coordinates(self.seen.slope, self.seen.alpha_slope)
+        self.modelled_slope, self.true_slope = self._modelled(-1), self._slope_of(self.seen)
         self.moves = np.append(np.any(system.penalty.support(steps.z[-1]), axis=1) | system.penalty.free, True)
         self.moves[-1] = self.problem.fit_intercept
         self.change = self._correction(model)
@@ -136,6 +136,27 @@ class Stretch:
         """Columns and intercept as one vector."""
         return np.append(columns[..., 0], alpha / self.problem.kappa)
 
+    def _slope_of(self, knot: Knot) -> Array:
+        return self._coordinates(knot.slope, knot.alpha_slope)
+
+    def _modelled(self, k: int) -> Array:
+        """The slope of the model at one of its knots."""
+        return self.scale * self._coordinates(self.steps.slope[k], self.steps.alpha_slope[k])
+
+    def _mean(self, defect: Array) -> Array:
+        """Mean of the difference of slopes over the stretch, at whose end it is the ``defect``.
+
+        By a parabola through its middle, or as if it grew evenly where no knot is near that.
+        """
+        share = (self.t - self.knot.t) / self.length
+        k = int(np.argmin(np.abs(share - 0.5)))
+        theta = float(share[k])
+        if not MIDDLE <= theta <= 1.0 - MIDDLE:
+            return 0.5 * defect
+        middle = self._slope_of(self._look(self.steps.alpha[k], self.steps.z[k])) - self._modelled(k)
+        bend: Array = (middle / theta - defect) / (theta - 1.0)
+        return 0.5 * (defect - bend) + bend / 3.0
+
     def _correction(self, model: Model) -> Array:
         """Of all coordinates at the end; see the formulas of `quadratic`."""
         defect, moves, kappa = self.true_slope - self.modelled_slope, self.moves, self.problem.kappa
@@ -143,7 +164,7 @@ class Stretch:
         hessian = rows[:, moves]
         hessian[np.diag_indices_from(hessian)] += 2.0 / (kappa * self.length)
         coefficients = solve(hessian, defect[moves], assume_a="pos")
-        change: Array = 0.5 * self.length * (defect - coefficients @ rows)
+        change: Array = self.length * (self._mean(defect) - 0.5 * coefficients @ rows)
         change[moves] = coefficients / kappa
         if not self.problem.fit_intercept:
             change[-1] = 0.0
@@ -166,7 +187,7 @@ class Stretch:
         """The scale with which the curvature along what has moved would have been right."""
         steps, knot, kappa, primal = self.steps, self.knot, self.problem.kappa, self.system.penalty.primal
         moved = np.append((primal(steps.z[-1], kappa) - primal(knot.z, kappa))[:, 0], steps.alpha[-1] - knot.alpha)
-        start = self._coordinates(knot.slope, knot.alpha_slope)
+        start = self._slope_of(knot)
         true, modelled = (float(moved @ (start - slope)) for slope in (self.true_slope, self.modelled_slope))
         if not (modelled > 0 and true > 0):
             return self.scale
