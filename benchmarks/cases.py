@@ -80,7 +80,7 @@ CASES = {
         Case("e to 1000 variables", 20000, 50000, 100, density=0.001, losses=("gaussian",), dfmax=1000),
         Case("f", 100000, 100, 20),
         Case("noisy", 3000, 500, 30, signal=0.5),
-        Case("noisy, wide", 500, 5000, 20, signal=0.5),
+        Case("wide", 500, 5000, 20, signal=0.5),
         Case("cancer", 569, 30, source="cancer", losses=("logistic",)),
         Case("colon", 62, 2000, source="colon.npz", losses=("logistic",)),
         Case("leukemia", 72, 7129, source="leukemia.npz", losses=("logistic",)),

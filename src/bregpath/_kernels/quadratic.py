@@ -10,9 +10,9 @@ had grown evenly, coefficients A that move and coordinates j at rest are off by
           \delta z_j = \frac h2 \left(d_j - H_{jA}\, \delta\beta_A\right),
 
 which is exact for what is slow and for what is fast within the stretch, and a rational function in between; for ``d_j``
-also counts what it is in the middle. They are put right by this (earlier knots by a share that grows with the square of the time), and a stretch is short enough if it
-is little. The next one begins with the true slope, so that errors of what is fast, as nearly all is late in a path,
-cannot add up.
+also counts what it is in the middle. They are put right by this (earlier knots by a share that grows with the square of
+the time), and a stretch is short enough if it is little. The next one begins with the true slope, so that errors of what
+is fast, as nearly all is late in a path, cannot add up.
 
 H is renewed now and then; in between its scale follows the slopes that are seen. To make it takes about as long as a
 number of gradients that is an eighth of that of the columns, so it has to last: stages are watched as they go, models
