@@ -3,16 +3,16 @@ r"""Stretches of a path by quadratic models of its loss, where stages would be m
 Where data are noisy the curvature of a loss hardly changes along a path, while ``kappa t`` times it goes up to
 thousands: ten and more stages a step are then asked for by stability alone. A quadratic model of the loss, with the
 Hessian H of some time, is followed by exponentials instead (`exponential`), through several events, without a look at
-the rows. Then the true slope is looked at. With ``d`` what it differs by at the end of a stretch of length h, as if that
-had grown evenly, coefficients A that move and coordinates j at rest are off by
+the rows. Then the true slope is looked at. With ``d`` what it differs by at the end of a stretch of length h, as if
+that had grown evenly, coefficients A that move and coordinates j at rest are off by
 
 .. math:: \delta\beta_A = \left(H_{AA} + \frac{2}{\kappa h}\right)^{-1} d_A, \qquad
           \delta z_j = \frac h2 \left(d_j - H_{jA}\, \delta\beta_A\right),
 
-which is exact for what is slow and for what is fast within the stretch, and a rational function in between; for ``d_j``
-also counts what it is in the middle. They are put right by this (earlier knots by a share that grows with the square of
-the time), and a stretch is short enough if it is little. The next one begins with the true slope, so that errors of what
-is fast, as nearly all is late in a path, cannot add up.
+which is exact for what is slow and for what is fast within the stretch, and a rational function in between; for
+``d_j`` also counts what it is in the middle. They are put right by this (earlier knots by a share that grows with the
+square of the time), and a stretch is short enough if it is little. The next one begins with the true slope, so that
+errors of what is fast, as nearly all is late in a path, cannot add up.
 
 H is renewed now and then; in between its scale follows the slopes that are seen. To make it takes about as long as a
 number of gradients that is an eighth of that of the columns, so it has to last: stages are watched as they go, models
@@ -40,14 +40,14 @@ from bregpath.stores import AbstractStore
 __all__ = ["Tools", "advance", "given_up", "most_products"]
 
 MAX_COLUMNS, MAX_NUMBERS = 4000, 2**25  # of a model, and of the columns that it is made of
-ROWS = 256  # whose zeros are counted
+ROWS = 64  # whose zeros are counted
 SPARSE = 5.0  # numbers of a dense column in the time of one that is stored of a sparse one
 ONE_HOT = 0.25  # variance over mean of how many numbers a row has; 1 where they are anywhere
 # What a unit of log t costs in products with a column: so many models, and more of them where columns are nearly as
 # many as rows and explain all, each so much of what the products of all pairs of columns would; exponential steps; and
 # stretches with two looks at the rows, and so many numbers beside them.
 MODELS, MORE_MODELS, MODEL_SHARE, STEPS_SHARE, STRETCHES, ASIDE = 2.5, 60.0, 0.25, 0.5, 15, 1.2e6
-MARGIN = 1.5  # by which they must be cheaper than stages
+MARGIN, WIDER, LARGE = 1.5, 2.0, 1e6  # by which they must be cheaper than stages; more of so many numbers, to fetch
 PATIENCE = 1.0  # units of log t, whose cost models may have spent in advance
 GROWTH = 1.5  # of t, for which a model is kept
 STALE = 0.05  # of t: an older model that allows shorter stretches only is renewed
@@ -93,7 +93,8 @@ def _estimate(system: System) -> Costs:
         return NO_MODELS
     model, stretch = MODEL_SHARE * n * p * p / (2 * numbers), 4 * p + ASIDE / numbers
     models = (MODELS + MORE_MODELS * (p / n) ** 2) * model
-    return Costs(model, stretch, MARGIN * (models + STEPS_SHARE * p**3 / numbers + STRETCHES * stretch))
+    margin = MARGIN * (WIDER if n * p > LARGE else 1.0)
+    return Costs(model, stretch, margin * (models + STEPS_SHARE * p**3 / numbers + STRETCHES * stretch))
 
 
 def _numbers(store: AbstractStore) -> float:
