@@ -195,6 +195,20 @@ def test_models_take_over_where_they_are_cheaper(loss, monkeypatch):
     assert path.stats.column_products < 0.5 * stages.stats.column_products
 
 
+@pytest.mark.usefixtures("kernels", "eager")
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_stretch_far_too_long_is_shortened(loss, monkeypatch):
+    """Where a model leads to losses that are no numbers, too."""
+    X, y = noisy(loss)
+    y = 100 * y if loss == "poisson" else y
+    usual = trace(X, y, loss=loss)
+    monkeypatch.setattr(quadratic, "FIRST_LENGTH", 20.0)
+    monkeypatch.setattr(quadratic, "LONGER", 50.0)
+    path = trace(X, y, loss=loss)
+    assert path.stats.models > 0 and path.result is usual.result
+    assert deviation(path, usual) <= 0.02
+
+
 @pytest.mark.parametrize("n", [300, 1000])
 def test_data_that_say_much_are_left_to_stages(n):
     data = bregpath.datasets.make_logistic(n, 60, 10, seed=0)

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import solve
+from scipy.linalg import cho_factor, cho_solve
 
 from bregpath._kernels.exponential import LEAST_SCALE
 from bregpath._kernels.records import Knot, Memory, StepError, Steps, System, cubic
@@ -125,12 +125,15 @@ class Stretch:
         self.change = self._correction(model)
 
     def _look(self, alpha: Array, z: Array) -> Knot:
-        """The truth at the end, if it is at some point."""
+        """The truth at the end, if it is at some point; slopes that are no numbers where the loss is none."""
         problem, block = self.problem, self.system.block
         eta = problem.predictor(block, alpha, self.system.penalty.primal(z, problem.kappa))
-        residual, t = problem.residual(eta), float(self.t[-1])
-        slope, alpha_slope = -block.rmatvec(residual), problem.alpha_slope(residual)
-        return Knot(t, alpha, alpha_slope, z, slope, self.knot.R, residual, problem.value(eta))
+        residual, value, t = problem.residual(eta), problem.value(eta), float(self.t[-1])
+        if math.isfinite(value) and np.isfinite(residual).all():
+            slope, alpha_slope = -block.rmatvec(residual), problem.alpha_slope(residual)
+        else:
+            slope, alpha_slope, value = np.full_like(z, np.nan), np.full_like(alpha, np.nan), np.inf
+        return Knot(t, alpha, alpha_slope, z, slope, self.knot.R, residual, value)
 
     def _coordinates(self, columns: Array, alpha: Array) -> Array:
         """Columns and intercept as one vector."""
@@ -160,10 +163,12 @@ class Stretch:
     def _correction(self, model: Model) -> Array:
         """Of all coordinates at the end; see the formulas of `quadratic`."""
         defect, moves, kappa = self.true_slope - self.modelled_slope, self.moves, self.problem.kappa
+        if not np.isfinite(defect).all():
+            return defect
         rows = self.scale * model.hessian_rows(moves)
         hessian = rows[:, moves]
         hessian[np.diag_indices_from(hessian)] += 2.0 / (kappa * self.length)
-        coefficients = solve(hessian, defect[moves], assume_a="pos")
+        coefficients = cho_solve(cho_factor(hessian, check_finite=False), defect[moves], check_finite=False)
         change: Array = self.length * (self._mean(defect) - 0.5 * coefficients @ rows)
         change[moves] = coefficients / kappa
         if not self.problem.fit_intercept:
