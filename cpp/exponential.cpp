@@ -326,8 +326,9 @@ class Exponential {
             const Size j = crossing_[q];
             const auto found = std::lower_bound(movers_.begin(), movers_.end(), j);
             const bool moves = found != movers_.end() && *found == j;
+            const Size at = Size(found - movers_.begin());
             for (Size i = 0; i < k(); ++i)
-                sums_[q * k() + i] = moves ? moves_[i * size + (found - movers_.begin())] : images_[i * m_ + j] + spare_[i] * mean_[j];
+                sums_[q * k() + i] = moves ? moves_[i * size + at] : images_[i * m_ + j] + spare_[i] * mean_[j];
         }
     }
 

@@ -232,8 +232,8 @@ class PyStepper {
     }
 
     // Up to max_steps steps from row 0 of the arrays, which have room for as many rows more. Without keep_rows those
-    // over rows (R, residual, frozen) hold the last knot only. A step after which they cost too much is the last. Trouble after the first step ends the block there; a step
-    // that was begun has changed nothing.
+    // over rows (R, residual, frozen) hold the last knot only. A step after which they cost too much is the last. Trouble
+    // after the first step ends the block there; a step that was begun has changed nothing.
     nb::tuple advance(nb::dict arrays, double until, Size max_steps, bool keep_rows, double most_products) {
         const Named to("the block", arrays);
         State& s = stepper_->state;

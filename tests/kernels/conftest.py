@@ -1,10 +1,21 @@
-"""What the tests of sparse indicators ask of the core."""
+"""Which kernels run, and what the tests of sparse indicators ask of the core."""
 
 from __future__ import annotations
 
 import pytest
 
+from bregpath import _kernels
 from bregpath.flow.gram import GramBlock
+
+KERNELS = ["reference", *(["compiled"] if _kernels.has_compiled() else [])]
+
+
+@pytest.fixture(params=KERNELS)
+def kernels(request, monkeypatch):
+    """Which of the twins run."""
+    if request.param == "reference":
+        monkeypatch.setattr(_kernels, "_compiled", None)
+    return request.param
 
 
 @pytest.fixture

@@ -19,15 +19,6 @@ from bregpath.problem import Problem
 from bregpath.stores import as_store
 from tests.helpers import assert_same_path, encoded, make_data
 
-KERNELS = ["reference", *(["compiled"] if _kernels.has_compiled() else [])]
-
-
-@pytest.fixture(params=KERNELS)
-def kernels(request, monkeypatch):
-    if request.param == "reference":
-        monkeypatch.setattr(_kernels, "_compiled", None)
-    return request.param
-
 
 def orthogonal(n: int = 64, p: int = 6) -> tuple[np.ndarray, np.ndarray]:
     """Centred orthogonal columns of unequal lengths, and a response that they explain in part."""

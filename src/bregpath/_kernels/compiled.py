@@ -11,7 +11,7 @@ import numpy as np
 
 import bregpath._kernels._core as _core
 from bregpath import _interrupts
-from bregpath._kernels import chebyshev, reference
+from bregpath._kernels import chebyshev, curvature, reference
 from bregpath._kernels.records import BoundaryError, Knot, Memory, StepError, Steps, System, UnstableStepError
 from bregpath._known_to_core import Kernel
 from bregpath._typing import Array
@@ -25,7 +25,8 @@ CONSTANTS = {
     name: vars(module)[name]
     for module, names in (
         (reference, ("SAFETY", "RATE_MARGIN", "RATE_STEPS", "RATE_SHARE", "ENTRY_SHARE", "ENTRY_FLOOR")),
-        (reference, ("ENTRY_AHEAD", "FREEZE_GROWTH", "MAX_ATTEMPTS", "MIN_PROGRESS", "SEEN", "ROUNDING", "NOISE")),
+        (reference, ("ENTRY_AHEAD", "FREEZE_GROWTH", "MAX_ATTEMPTS", "MIN_PROGRESS", "ROUNDING", "NOISE")),
+        (curvature, ("SEEN",)),
         (reference, ("INSIDE", "FIRST", "STEP_BITS", "NUDGE", "WATCH_GROWTH")),
         (chebyshev, ("MAX_STAGES", "DAMPING", "STABILITY")),
     )

@@ -36,13 +36,13 @@ from bregpath._kernels.reference import round_down
 from bregpath._known_to_core import is_known_as
 from bregpath._typing import Array
 from bregpath.stores import AbstractStore
+from bregpath.stores.base import is_one_hot
 
 __all__ = ["Tools", "advance", "given_up", "most_products"]
 
 MAX_COLUMNS, MAX_NUMBERS = 4000, 2**25  # of a model, and of the columns that it is made of
 ROWS = 64  # whose zeros are counted
 SPARSE = 5.0  # numbers of a dense column in the time of one that is stored of a sparse one
-ONE_HOT = 0.25  # variance over mean of how many numbers a row has; 1 where they are anywhere
 # What a unit of log t costs in products with a column: so many models, and more of them where columns are nearly as
 # many as rows and explain all, each so much of what the products of all pairs of columns would; exponential steps; and
 # stretches with two looks at the rows, and so many numbers beside them.
@@ -56,7 +56,7 @@ FIRST_LENGTH, FIRST_TRIAL = 0.05, 0.02  # of t: that of the first stretch, and o
 SAFETY, SHORTER, LONGER = 0.8, 0.2, 2.0  # of the next length
 
 
-class Costs(NamedTuple):
+class Estimate(NamedTuple):
     """What is made and done costs, in products with a column; and how many stages may take in a unit of log t."""
 
     model: float
@@ -64,22 +64,22 @@ class Costs(NamedTuple):
     most: float
 
 
-NO_MODELS = Costs(0.0, 0.0, math.inf)
+NO_MODELS = Estimate(0.0, 0.0, math.inf)
 
 
 def most_products(system: System) -> float:
     """Products with a column in a unit of log t, beyond which stages cost more than models; inf if there are none."""
-    return _costs(system).most
+    return _estimated(system).most
 
 
-def _costs(system: System) -> Costs:
+def _estimated(system: System) -> Estimate:
     """Found once."""
-    if "costs" not in system.cache:
-        system.cache["costs"] = _estimate(system)
-    return system.cache["costs"]  # type: ignore[no-any-return]
+    if "estimate of models" not in system.cache:
+        system.cache["estimate of models"] = _estimate(system)
+    return system.cache["estimate of models"]  # type: ignore[no-any-return]
 
 
-def _estimate(system: System) -> Costs:
+def _estimate(system: System) -> Estimate:
     """The rule does not mention the columns that work: a screened path takes the steps of the unscreened one."""
     problem, store = system.problem, system.problem.store
     n, p = store.shape
@@ -94,7 +94,7 @@ def _estimate(system: System) -> Costs:
     model, stretch = MODEL_SHARE * n * p * p / (2 * numbers), 4 * p + ASIDE / numbers
     models = (MODELS + MORE_MODELS * (p / n) ** 2) * model
     margin = MARGIN * (WIDER if n * p > LARGE else 1.0)
-    return Costs(model, stretch, margin * (models + STEPS_SHARE * p**3 / numbers + STRETCHES * stretch))
+    return Estimate(model, stretch, margin * (models + STEPS_SHARE * p**3 / numbers + STRETCHES * stretch))
 
 
 def _numbers(store: AbstractStore) -> float:
@@ -104,7 +104,7 @@ def _numbers(store: AbstractStore) -> float:
     """
     n, p = store.shape
     filled = store.filled(np.arange(ROWS) * n // ROWS)
-    if filled is None or (filled.mean() <= 0.5 * p and filled.var() <= ONE_HOT * filled.mean()):
+    if filled is None or (filled.mean() <= 0.5 * p and is_one_hot(filled)):
         return math.inf
     return n * min(1.0, SPARSE * float(filled.mean()) / p)
 
@@ -125,7 +125,7 @@ class Remembered:
     trial: float  # the same for its first step
     stages: float  # what these cost in a unit of log t
     since: float  # time from which on ...
-    spent: float = 0.0  # ... so much has been spent, as `Costs` count
+    spent: float = 0.0  # ... so much has been spent, as an `Estimate` counts
 
     @classmethod
     def at(cls, t: float, memory: Memory) -> Remembered:
@@ -193,7 +193,7 @@ def _stretch(system: System, knot: Knot, memory: Memory, tools: Tools) -> tuple[
             return None
         error, h, is_old = stretch.error(CORRECTION * system.tol), stretch.length, kept.t < knot.t
         memory = _counted(memory, stretch)
-        kept = replace(kept, spent=kept.spent + _costs(system).stretch)
+        kept = replace(kept, spent=kept.spent + _estimated(system).stretch)
         length = h * min(LONGER, max(SHORTER, SAFETY * error**-0.5)) if error > 0 else LONGER * h
         if error <= 1.0:
             trial = steps.memory(len(steps)).h / kept.scale
@@ -213,7 +213,7 @@ def _renewed(
     """A model at this knot."""
     problem, p = system.problem, len(knot.z)
     eta = problem.predictor(system.block, knot.alpha, system.penalty.primal(knot.z, problem.kappa))
-    kept = replace(kept, eta=eta, t=knot.t, spent=kept.spent + _costs(system).model)
+    kept = replace(kept, eta=eta, t=knot.t, spent=kept.spent + _estimated(system).model)
     memory = replace(memory, models=memory.models + 1, products=memory.products + p * (p + 1) // 2)
     return replace(kept, scale=_model_of(system, kept, tools).scale), memory
 

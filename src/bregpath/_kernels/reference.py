@@ -27,6 +27,7 @@ import numpy as np
 
 from bregpath import _interrupts
 from bregpath._kernels.chebyshev import MAX_STAGES, longest_step, stage_coefficients, stages_needed
+from bregpath._kernels.curvature import curvature_on
 from bregpath._kernels.records import (
     BoundaryError,
     Knot,
@@ -40,7 +41,7 @@ from bregpath._kernels.records import (
 from bregpath._typing import Array, BoolArray
 from bregpath.penalties import AbstractPenalty
 
-__all__ = ["NOISE", "Step", "advance", "begin", "curvature_on", "round_down", "values", "walk"]
+__all__ = ["INSIDE", "NOISE", "Step", "advance", "begin", "round_down", "rounding", "values", "walk"]
 
 SAFETY = 0.8  # of the step that the error estimate allows
 RATE_MARGIN = 1.15  # of the power iteration, which approaches the largest curvature from below
@@ -53,7 +54,6 @@ WATCH_GROWTH = 1.2  # of t, during which the cost of stages is watched
 FREEZE_GROWTH = 1.2  # of t, for which the curvature of linear stages is kept
 MAX_ATTEMPTS = 200  # at one step
 MIN_PROGRESS = 3e-5  # of t in a step with all stages: below it a path would take hours
-SEEN = 1e-300  # direction of a column without curvature: not new, and nothing else
 ROUNDING = 1e-12  # a rise of the loss below this fraction of it is rounding ...
 NOISE = 1e-6  # ... and one below this, if a shorter step does not lessen it fourfold
 INSIDE = 3  # times inside a step, at equal distances, at which a loss that is not finite everywhere is looked at
@@ -382,35 +382,3 @@ def _first_length(system: System, knot: Knot, memory: Memory) -> float:
     first = np.any(system.penalty.entry(knot.z) <= FIRST, axis=1)
     rate = curvature_on(system, knot, memory, first, iterations=3).rate
     return min(0.1 / (system.problem.kappa * rate), 0.1 * knot.t)
-
-
-def curvature_on(system: System, knot: Knot, memory: Memory, columns: BoolArray, iterations: int = 2) -> Memory:
-    """Leading direction and size of the curvature on some columns and the intercept, by power iteration."""
-    problem = system.problem
-    index = np.flatnonzero(system.penalty.close(columns))
-    block, penalty = system.block.columns(index), system.penalty.take(index)
-    eta = memory.frozen  # the stages have this curvature, if any is frozen
-    if memory.frozen_t == 0:
-        eta = problem.predictor(block, knot.alpha, penalty.primal(knot.z[index], problem.kappa))
-    v = memory.direction[index]
-    # Columns that are new to the direction get a small share, or the iteration would never see them, in proportion to
-    # z: equal shares of all classes would have no curvature, and the sign of a column must not matter.
-    size = max(float(np.max(np.abs(v), initial=0.0)), 1e-3)
-    largest_z = float(np.max(np.abs(knot.z[index]), initial=0.0))
-    v = np.where(v == 0, 0.1 * size * (knot.z[index] / largest_z if largest_z > 0 else 1.0), v)
-    v0, rate = memory.alpha_direction, 0.0
-    for _ in range(iterations):
-        norm = float(np.sqrt(np.sum(v * v) + np.sum(v0 * v0)))
-        if not norm > 0:
-            break
-        v, v0 = v / norm, v0 / norm
-        product = problem.curvature(eta, problem.predictor(block, v0, v, offset=False))
-        v = block.rmatvec(product)
-        v0 = problem.alpha_gradient(product)
-        rate = float(np.sqrt(np.sum(v * v) + np.sum(v0 * v0)))
-    # Intercepts that no column is coupled to are not in that direction: their own curvature.
-    nothing = problem.predictor(block, np.ones_like(v0), np.zeros_like(v), offset=False)
-    rate = max(rate, float(np.max(np.abs(problem.alpha_gradient(problem.curvature(eta, nothing))), initial=0.0)))
-    direction = np.zeros_like(memory.direction)
-    direction[index] = np.where(v == 0, SEEN, v)
-    return replace(memory, direction=direction, alpha_direction=v0, rate=max(rate, 1e-12), age=0)

@@ -24,6 +24,7 @@ __all__ = [
 ]
 
 # A store up to this size is gathered whole: then every column works and nothing needs to be proved.
+MOST_VARIED = 0.25  # variance over mean of how many numbers a one-hot row has; 1 where they are anywhere
 WHOLE_BYTES = 32 * 2**20
 
 
@@ -65,6 +66,17 @@ class Scan:
     def join(parts: Sequence[Scan]) -> Scan:
         """The scan of columns that were scanned in parts."""
         return Scan(np.concatenate([s.mean for s in parts]), np.concatenate([s.deviation for s in parts]))
+
+
+def is_one_hot(filled: IntArray) -> bool:
+    """Whether rows hold about as many numbers each, as the indicators of some categories do: anywhere else they vary.
+
+    Examples
+    --------
+    >>> is_one_hot(np.array([3, 3, 3, 3])), is_one_hot(np.array([1, 5, 3, 2]))
+    (True, False)
+    """
+    return bool(filled.var() <= MOST_VARIED * filled.mean())
 
 
 class AbstractBlock(ABC):

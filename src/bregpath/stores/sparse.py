@@ -22,7 +22,6 @@ __all__ = ["SparseBlock", "SparseStore"]
 MAX_STORED = 0.2
 MIN_ROWS = 500
 SAMPLE = 1000  # entries that are looked at first
-MOST_VARIED = 0.25  # variance over mean of how many numbers a row has; 1 where they are anywhere
 MAX_DENSE = 20_000  # columns over the share of entries that are stored, up to which dense rows are cheap to sum up
 
 
@@ -65,9 +64,7 @@ class SparseStore(AbstractStore):
 
     @cached_property
     def _is_one_hot(self) -> bool:
-        """Whether rows hold about as many numbers each, as the indicators of some categories do: any others vary."""
-        stored = self.filled(np.arange(self.shape[0]))
-        return bool(stored.var() <= MOST_VARIED * stored.mean())
+        return base.is_one_hot(self.filled(np.arange(self.shape[0])))
 
     def filled(self, rows: IntArray) -> IntArray:
         return np.bincount(self.X.indices[self.X.data != 0], minlength=self.shape[0])[rows]
