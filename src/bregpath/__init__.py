@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from bregpath.path import Path as Path
     from bregpath.path import Point as Point
     from bregpath.path_file import load_path as load_path
+    from bregpath.selection import Blend as Blend
     from bregpath.selection import BootstrapIntervals as BootstrapIntervals
     from bregpath.selection import KnockoffSelection as KnockoffSelection
     from bregpath.selection import Pruned as Pruned
@@ -62,6 +63,7 @@ _HOME = {
     "Path": "bregpath.path",
     "Point": "bregpath.path",
     "Progress": "bregpath.flow.stop",
+    "Blend": "bregpath.selection",
     "Pruned": "bregpath.selection",
     "Refit": "bregpath.selection",
     "Result": "bregpath.flow.stop",

@@ -217,17 +217,17 @@ class Regression(PenalisedStudy):
 
     def held_out(self, track: Track, rows: IntArray, times: Array) -> HeldOut:
         """Predictors are one product with the columns that were ever active."""
-        return self.measured(rows, *_models(track, times))
+        return self.measured(rows, *track.models(times))
 
     def reader(self, rows: IntArray, source: Source | None = None) -> Callable[[Track, Array], HeldOut]:
         measure = self._measure(rows)
         if source is None or not is_known_as(self.loss, "gaussian") or not RowMoments.pays(self.store, rows):
-            return lambda track, times: measure(*_models(track, times))
+            return lambda track, times: measure(*track.models(times))
         known = self._known(rows)
         moments = source.beside(lambda: RowMoments(self.store, rows, known.coded - self.offset[rows, 0], known.w))
 
         def read(track: Track, times: Array) -> HeldOut:
-            models = intercept, columns, coef = _models(track, times)
+            models = intercept, columns, coef = track.models(times)
             error = moments.squared_error(intercept[:, 0], columns, coef[:, :, 0], track.units.center)
             if error is None:
                 return measure(*models)
@@ -275,13 +275,6 @@ def _encoded(X: Any, feature_names: Any) -> tuple[Any, _frames.ColumnEncoder | N
     remedy = "Drop identifiers, and convert numbers and dates that are text."
     _validation.tell_unrepeated(n_labels, len(X), remedy, stacklevel=6)
     return X, encoder
-
-
-def _models(track: Track, times: Array) -> tuple[Array, IntArray, Array]:
-    """Intercepts, columns and their coefficients at some times, in the user's units."""
-    alpha, columns, beta = track.read(times)
-    intercept, coef = track.units.restore(alpha, columns, beta)
-    return intercept, columns, coef
 
 
 def without_constants(y: Array, offset: Array, loss: AbstractLoss, w: Array) -> tuple[Array, Array, Array]:

@@ -249,14 +249,26 @@ class Track(AbstractTrack):
         """As of `bregpath.flow.trajectory.Trajectory`; a path that ended before stays where it ended."""
         return self.record.trajectory.read(np.minimum(times * self.unit, self.record.end))
 
-    def plain(self) -> Track:
-        """The same track, read without an average."""
-        return changed(self, record=self.record._replace(trajectory=self.record.trajectory.plain))
+    def models(self, times: Array) -> tuple[Array, IntArray, Array]:
+        """The same in the user's units: intercepts, columns and their coefficients."""
+        alpha, columns, beta = self.read(times)
+        intercept, coef = self.units.restore(alpha, columns, beta)
+        return intercept, columns, coef
+
+    def read_as(self, average: str | None) -> Track:
+        """The same track, read as a mean over time, or as it is."""
+        trajectory = self.record.trajectory
+        if average == trajectory.average:
+            return self
+        plain = trajectory.plain
+        return self._with(plain if average is None else MeanTrajectory.of(plain, AVERAGES[average]))
+
+    def _with(self, trajectory: Trajectory) -> Track:
+        return changed(self, record=self.record._replace(trajectory=trajectory))
 
     def with_plain(self) -> Track:
         """The same track, read as a mean and, behind these models, without an average."""
-        trajectory = changed(self.record.trajectory, has_plain=True)
-        return changed(self, record=self.record._replace(trajectory=trajectory))
+        return self._with(changed(self.record.trajectory, has_plain=True))
 
     def reached(self, times: Array, end: float = np.inf) -> Array:
         """Some times up to the end of the path, which is the last of them where it comes before."""
@@ -271,7 +283,8 @@ class Track(AbstractTrack):
     def release(self) -> None:
         """Forget the data, of which there may be a copy: what was traced can be read, but does not go on."""
         self.record = self.record._replace(state=None)  # type: ignore[arg-type]
-        del self.flow, self.problem, self.assemble
+        for name in ("flow", "problem", "assemble"):
+            vars(self).pop(name, None)
 
     def path(self, times: Array, earlier: Path | None = None, interrupted: bool = False) -> Path:
         """What has been traced, up to the last of some times, as a Path; ``earlier`` is what it continues."""

@@ -17,9 +17,18 @@ from bregpath._typing import Array
 from bregpath.estimators.fixed_time import trace_to
 from bregpath.losses import as_loss
 from bregpath.path import Path, Point
+from bregpath.selection.blending import Blend
 from bregpath.selection.criteria import CRITERIA, information_criterion
 from bregpath.selection.cross_validation import cross_validate
-from bregpath.selection.kappas import CV_RULES, PRUNED, check_average, check_kappas, check_stop_of_kappas, chosen_by
+from bregpath.selection.kappas import (
+    BLENDED,
+    CV_RULES,
+    PRUNED,
+    check_average,
+    check_kappas,
+    check_stop_of_kappas,
+    chosen_by,
+)
 from bregpath.selection.pruning import Pruned
 from bregpath.selection.result import Selection
 from bregpath.structures.study import read_study
@@ -75,10 +84,11 @@ class AbstractBregmanEstimator(RegressionParameters):
     ----------
     loss : str or object
         See the class.
-    stop : {"cv", "cv-1se", "cv-sparse", "cv-pruned", "aic", "aicc", "bic", "ebic"} or float, default "cv"
+    stop : {"cv", "cv-1se", "cv-sparse", "cv-pruned", "cv-blend", "aic", "aicc", "bic", "ebic"} or float, default "cv"
         How the time is chosen: the best of a cross-validation, the sparsest within one standard error of it,
         the best time of the largest kappa within one standard error (of several), the model that pruning leaves of
-        that (of the best, if there is one kappa; see `Selection.prune`), an information criterion, or a given time t.
+        that (of the best, if there is one kappa; see `Selection.prune`), the average of the good models of all kappas
+        (`Selection.blend`, which predicts best), an information criterion, or a given time t.
         If the path ends before that time, because nothing is left to explain, its last model is used, with a warning.
     cv : int, splitter or iterable, default 5
         Folds, as in `cross_validate`. A number larger than the data allow (rows; rows of the smallest class
@@ -113,6 +123,9 @@ class AbstractBregmanEstimator(RegressionParameters):
         The curve by which the time was chosen; None if ``stop`` is a number.
     pruned_ : Pruned or None
         What is left of that model, with ``stop="cv-pruned"``.
+    blend_ : Blend or None
+        The average of which ``coef_`` are the coefficients, with ``stop="cv-blend"``; ``t_`` and ``kappa_`` are those of
+        the best single model.
     n_iter_ : int
         Number of steps of the path.
     n_features_in_, feature_names_in_
@@ -124,6 +137,7 @@ class AbstractBregmanEstimator(RegressionParameters):
     path_: Path
     selection_: Selection | None
     pruned_: Pruned | None
+    blend_: Blend | None
     t_: float
     kappa_: float
     n_iter_: int
@@ -190,9 +204,9 @@ class AbstractBregmanEstimator(RegressionParameters):
         ...
         """
         check_is_fitted(self)
-        if self.pruned_ is not None:
-            assert self.selection_ is not None
-            return f"{self.selection_.summary(model=False)}\n{self.pruned_!r}"
+        derived = self.pruned_ or self.blend_
+        if derived is not None:
+            return f"{derived.selection.summary(model=False)}\n{derived!r}"
         return repr(self.path_.at(self.t_) if self.selection_ is None else self.selection_)
 
     # --- fitting ---------------------------------------------------------------------------------------------
@@ -223,7 +237,8 @@ class AbstractBregmanEstimator(RegressionParameters):
         X, y = self._read(X, y, reset=True, y_numeric=not self._takes_labels)
         usual = self._usual_loss(y)
         self._fit_path(X, y, usual if is_auto else self.loss, sample_weight, offset, cv_groups)
-        self._set_model(self.path_.at(self.t_) if self.pruned_ is None else self.pruned_.model, y)
+        derived = self.pruned_ or self.blend_
+        self._set_model(self.path_.at(self.t_) if derived is None else derived.model, y)
         return self
 
     @abstractmethod
@@ -249,20 +264,23 @@ class AbstractBregmanEstimator(RegressionParameters):
             weights = _validation.check_counts(weights, len(y))
             options["sample_weight"] = weights
         check_stop_of_kappas(self.stop, several)
+        self.selection_ = self.pruned_ = self.blend_ = None
         with _interrupts.all_or_nothing():
             if isinstance(self.stop, numbers.Real) and not isinstance(self.stop, bool):
                 study = read_study(X, y, **options)
-                self.path_, self.selection_, self.pruned_ = trace_to(study, float(self.stop)), None, None
+                self.path_ = trace_to(study, float(self.stop))
                 self.t_ = min(float(self.stop), float(self.path_.t[-1]))
             else:
                 selection = self._select(X, y, weights, cv_groups, options)
                 assert selection.path is not None
-                pruned = selection.prune() if self.stop == PRUNED and selection.fold_paths else None
-                self.path_, self.selection_, self.pruned_, self.t_ = selection.path, selection, pruned, selection.t
+                if selection.fold_paths:  # not where rows are too few for folds
+                    self.pruned_ = selection.prune() if self.stop == PRUNED else None
+                    self.blend_ = selection.blend() if self.stop == BLENDED else None
+                self.path_, self.selection_, self.t_ = selection.path, selection, selection.t
         self.n_iter_, self.kappa_ = self.path_.stats.steps, self.path_.kappa
 
     def _select(self, X: Any, y: Array, weights: Array, cv_groups: Any, options: dict[str, Any]) -> Selection:
-        known = (*CV_RULES, PRUNED, *CRITERIA)
+        known = (*CV_RULES, PRUNED, BLENDED, *CRITERIA)
         if self.stop not in known:
             raise ValueError(f"`stop` must be one of {list(known)} or a time t, found {self.stop!r}.")
         n, rule, cv = float(weights.sum()), self.stop, self.cv  # a weight counts copies of its row

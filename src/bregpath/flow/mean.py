@@ -93,7 +93,8 @@ class MeanTrajectory(Trajectory):
         for total, part in ((alpha_sum, alpha), (beta_sum, beta)):
             np.cumsum(part, axis=0, out=total[1:])
             total[1:] += total[0]
-        return MeanChunk(**vars(chunk), alpha_sum=alpha_sum, beta_sum=beta_sum)
+        knots = {f.name: getattr(chunk, f.name) for f in fields(Chunk)}  # of which there may be another mean
+        return MeanChunk(**knots, alpha_sum=alpha_sum, beta_sum=beta_sum)
 
     def knots(self, chunk: Chunk, columns: IntArray, trust: Array) -> dict[str, Knots]:
         """As of `Trajectory`, with the integrals, of which the mean may err as much as its coefficients do."""

@@ -70,6 +70,11 @@ class Trajectory:
         return self
 
     @property
+    def is_whole(self) -> bool:
+        """Whether all knots are there, of which other means over time can be made."""
+        return not self.eras and self.opened is None
+
+    @property
     def size(self) -> int:
         """Bytes of the record."""
         opened = 0 if self.opened is None else self.opened.size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bregpath.selection.blending import Blend, BlendPart
 from bregpath.selection.bootstrap import BootstrapIntervals, bootstrap_intervals, replicate_intervals
 from bregpath.selection.copies import copula_copies, elliptical_copies, gaussian_copies
 from bregpath.selection.criteria import information_criterion
@@ -13,6 +14,8 @@ from bregpath.selection.result import ScoreCurve, Selection
 from bregpath.selection.stability import Stability, replicate_stability, stability_selection
 
 __all__ = [
+    "Blend",
+    "BlendPart",
     "BootstrapIntervals",
     "KnockoffSelection",
     "Pruned",

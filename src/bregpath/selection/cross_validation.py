@@ -17,7 +17,7 @@ from bregpath.flow.stop import Result
 from bregpath.run import Track
 from bregpath.selection.checks import check_choice, check_count
 from bregpath.selection.curves import MIN_FOLDS, SE_RULES
-from bregpath.selection.fold_curves import FoldCurves, FoldTrack, Looks
+from bregpath.selection.fold_curves import FoldCurves, FoldsOfKappas, FoldTrack, Looks
 from bregpath.selection.folds import Folds, make_folds
 from bregpath.selection.kappas import (
     UNDAMPED,
@@ -281,6 +281,7 @@ def _choose(entered: dict[float, FoldCurves], averaged: bool, must_average: bool
     return Selection.of_kappas(
         surface=surface, mean_surface=mean_surface, given_up=given_up, _kappas=choices,
         _plain_best=frozenset(plain_best), _of_kappa=as_read[False] or as_read[True], _plain_of_kappa=as_read[True],
+        _folds_of_kappas=FoldsOfKappas.of(entered),
     )  # fmt: skip
 
 
@@ -290,7 +291,7 @@ def _selecting(curves: FoldCurves, is_plain: bool, times: list[float], se_rule: 
 
     def select() -> Selection:
         curves.follow(curves.n_times, times)
-        one = replace(curves, whole=curves.whole.plain()) if is_plain else curves
+        one = replace(curves, whole=curves.whole.read_as(None)) if is_plain else curves
         return one.select(one.n_times, se_rule, fold_paths)
 
     return select

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -16,7 +16,7 @@ from bregpath.selection.result import ScoreCurve, Selection
 from bregpath.selection.scores import Scorer
 from bregpath.study import AbstractStudy, Source
 
-__all__ = ["FoldCurves", "FoldTrack", "Looks"]
+__all__ = ["FoldCurves", "FoldTrack", "FoldsOfKappas", "Looks"]
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class FoldTrack:
 
     def plain(self) -> FoldTrack:
         """The path itself, where it is read as a mean."""
-        fold = replace(self, track=self.track.plain(), has_plain=False, source=None)
+        fold = replace(self, track=self.track.read_as(None), has_plain=False, source=None)
         fold.scores = fold.plain_scores = self.plain_scores
         return fold
 
@@ -81,10 +81,14 @@ class FoldTrack:
         """The path up to there; neither it nor the fold keeps data of its own."""
         path = self.track.path(until)
         path = self.study.report(path.without_data(), self.track)
+        self.release()
+        return path
+
+    def release(self) -> None:
+        """Forget the data."""
         self.track.release()
         self.source = None
         vars(self).pop("_read", None)  # with what it has kept
-        return path
 
 
 class FoldRows:
@@ -233,6 +237,11 @@ class FoldCurves:
         self.whole.reach(float(self.clock[n_times - 1]))
         self.whole.reach_past_saturation(max(chosen))
 
+    def followed_to(self, t: float) -> Track:
+        """The path on all rows, at least to some time of the clock."""
+        self.follow(int(self.clock.searchsorted(t, side="right")) or 1, [t])
+        return self.whole
+
     def end(self) -> tuple[Any, ...]:
         """The paths of the folds, which forget their data."""
         return tuple(fold.end(self.clock[self.done - 1 : self.done]) for fold in self.folds)
@@ -263,6 +272,7 @@ class FoldCurves:
             scores=scores,
             stopped_early=self.turn is not None and not ended and n_times < len(self.clock),
             _rows=FoldRows(folds, self.clock[:n_times]),
+            _folds_of_kappas=FoldsOfKappas.of({study.kappa: self}),
             **vars(first),
         )
 
@@ -280,6 +290,20 @@ class FoldCurves:
                 for k, scorer in enumerate(self.folds[0].scorers)
             }
         return self._measured[key]
+
+
+class FoldsOfKappas(dict[float, FoldCurves]):
+    """The curves of all kappas, whose folds have ended; they refer to the data, and a pickle has none of them."""
+
+    @classmethod
+    def of(cls, curves: Mapping[float, FoldCurves]) -> FoldsOfKappas:
+        for one in curves.values():
+            for fold in one.folds:
+                fold.release()
+        return cls(curves)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), ()
 
 
 def _curve(scorer: Scorer, times: Array, scores: Array, weights: Array, se_rule: str) -> ScoreCurve:

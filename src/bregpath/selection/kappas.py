@@ -26,6 +26,7 @@ from bregpath.selection.fold_curves import FoldCurves
 from bregpath.selection.result import ScoreCurve, Selection
 
 __all__ = [
+    "BLENDED",
     "CV_RULES",
     "PRUNED",
     "KAPPAS",
@@ -42,7 +43,8 @@ __all__ = [
 ]
 
 CV_RULES = ("cv", "cv-1se", "cv-sparse")  # how estimators ask for a point of a cross-validation
-PRUNED = "cv-pruned"  # and, of regressions, for the model that is left of it
+PRUNED = "cv-pruned"  # and, of regressions, for the model that is left of it, ...
+BLENDED = "cv-blend"  # ... or for the average of all good ones
 # Of kappa="cv". Two more between these cost half as much again, and the models chosen are no better: curves of kappas
 # that are close to each other differ by luck.
 KAPPAS = (0.1, 1.0, 10.0, 30.0)
@@ -91,7 +93,7 @@ def check_average(average: Any, all_knobs: bool, structure: Any = None) -> Any:
 
 def check_stop_of_kappas(stop: Any, several: bool) -> None:
     """What an estimator chooses by must be able to choose a kappa, if there are several, and only then a sparse one."""
-    if several and not (isinstance(stop, str) and stop in (*CV_RULES, PRUNED, "mdc")):
+    if several and not (isinstance(stop, str) and stop in (*CV_RULES, PRUNED, BLENDED, "mdc")):
         raise ValueError(
             f'Several values of `kappa` are chosen from by cross-validation: use `stop`="cv" or "cv-sparse", or one '
             f"kappa; found stop={stop!r}."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from bregpath.problem import Problem
 from bregpath.regression import Regression
 from bregpath.selection.curves import aggregate, choose, curve_of
 from bregpath.selection.damped import DampedFit
+from bregpath.selection.derived import AbstractDerived
 from bregpath.selection.scores import Scorer
 from bregpath.units import Units
 
@@ -34,7 +35,7 @@ Small = tuple[Array, IntArray, Array]  # intercepts (q,), columns (k,) and their
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Pruned:
+class Pruned(AbstractDerived):
     """A chosen model, and what is left of it as variables are taken away; see `Selection.prune`.
 
     Attributes
@@ -75,37 +76,16 @@ class Pruned:
         return self.at(self.size)
 
     @property
-    def coef(self) -> Array:
-        """Its coefficients."""
-        return self.model.coef
-
-    @property
-    def intercept(self) -> Any:
-        """Its intercept."""
-        return self.model.intercept
-
-    @property
     def support(self) -> IntArray:
-        """Its columns."""
+        """Its columns, those that are never penalised among them."""
         return np.sort(self._models[self._place(self.size)][1])
 
     def at(self, size: int) -> Point:
         """The model with so many variables, one of `sizes`."""
-        path = self.selection.path
         intercept, columns, values = self._models[self._place(size)]
-        q = len(intercept)
-        coef = np.zeros((path.n_features, q))
+        coef = np.zeros((self.selection.path.n_features, len(intercept)))
         coef[columns] = values
-        naming = replace(path.naming, average=None)
-        if q == 1:
-            return Point(self.selection.t, float(intercept[0]), coef[:, 0], naming)
-        return Point(self.selection.t, intercept, coef, naming)
-
-    def predict(self, X: Any, offset: Any = None) -> Array:
-        """Mean response of new rows, as `Path.predict`."""
-        path, (_, intercept, coef) = self.selection.path, self.model
-        eta = np.asarray(path.encode(X) @ coef) + intercept
-        return path.loss.predict(_validation.add_offset(eta, offset, path.n_outputs))  # type: ignore[no-any-return]
+        return self._point(self.selection.t, intercept, coef)
 
     def _place(self, size: int) -> int:
         found = np.flatnonzero(self.sizes == size)
@@ -127,9 +107,7 @@ def prune(selection: Selection, margin: float = 0.75) -> Pruned:
     folds, scorer = _check(selection)
     study = folds[0].study
     pruners = [_Pruner(study, None, selection.coef)]
-    pruners += [
-        _Pruner(study, fold.train, coef) for fold, coef in zip(folds, selection.fold_coef(), strict=True)
-    ]
+    pruners += [_Pruner(study, fold.train, coef) for fold, coef in zip(folds, selection.fold_coef(), strict=True)]
     sizes = pruners[0].sizes()
     weights, sign = selection.fold_weights, -1.0 if scorer.larger_is_better else 1.0
     assert weights is not None
@@ -145,9 +123,7 @@ def prune(selection: Selection, margin: float = 0.75) -> Pruned:
     ridge = RIDGES[int(curve_of(sign * whole, weights).argmin())]
     by_fold = scores(ridge, sizes)
     mean, se = aggregate(by_fold, weights)
-    _, kept = choose(
-        sizes, mean, se, larger_is_better=scorer.larger_is_better, folds=(by_fold, weights), margin=margin
-    )
+    _, kept = choose(sizes, mean, se, larger_is_better=scorer.larger_is_better, folds=(by_fold, weights), margin=margin)
     models = tuple(pruners[0].models(ridge, sizes))
     return Pruned(selection, int(sizes[kept]), sizes, mean, se, by_fold, ridge, models)
 

@@ -13,6 +13,7 @@ from bregpath._typing import Array, IntArray
 from bregpath.path import Path, Point
 
 if TYPE_CHECKING:
+    from bregpath.selection.blending import Blend
     from bregpath.selection.pruning import Pruned
 
 __all__ = ["ScoreCurve", "Selection"]
@@ -138,6 +139,7 @@ class Selection:
     _plain_of_kappa: Mapping[float, Selection] = field(default_factory=dict)
     # What is read of the rows of folds when it is asked for; a pickle leaves the training rows behind.
     _rows: Any = None
+    _folds_of_kappas: Any = None
 
     @classmethod
     def without_folds(
@@ -159,7 +161,10 @@ class Selection:
         of_kappa = self._plain_of_kappa if is_sparse or measure in self._plain_best else self._of_kappa
         one = of_kappa[sparse if is_sparse else low]
         curve, of_several = one.scores[measure], f"of {len(self.surface)} kappa{'s' * (len(self.surface) > 1)}"
-        shared = ("surface", "mean_surface", "given_up", "_kappas", "_plain_best", "_of_kappa", "_plain_of_kappa")
+        shared = (
+            "surface", "mean_surface", "given_up", "_kappas", "_plain_best", "_of_kappa", "_plain_of_kappa",
+            "_folds_of_kappas",
+        )  # fmt: skip
         return replace(
             one, rule=f"{one.rule} {of_several}", t=curve.t_min, kappa_min=low, kappa_sparse=sparse,
             **{name: getattr(self, name) for name in shared}, **vars(curve),
@@ -212,6 +217,23 @@ class Selection:
         from bregpath.selection.pruning import prune
 
         return prune(self, margin)
+
+    def blend(self) -> Blend:
+        r"""The best predictions: an average of the good models of all kappas.
+
+        Of every kappa the two means over time, each at its best time (and the path itself, where that is clearly
+        better), and the null model are averaged, with the convex weights of the least deviance of the rows held out:
+
+        .. math:: \hat\beta = \sum_k w_k \beta_k(t_k), \qquad
+                  w = \arg\min_w \sum_i \ell\Big(\sum_k w_k \eta_{ik}, y_i\Big),
+                  \quad w_k \ge 0, \; \sum_k w_k = 1,
+
+        where :math:`\eta_{ik}` is what the model of the fold that has not seen row i predicts for it (stacking,
+        Breiman 1996). It has the variables of all that it averages: ask for it to predict, not to choose variables.
+        """
+        from bregpath.selection.blending import blend
+
+        return blend(self)
 
     def by(self, measure: str) -> Selection:
         """The same cross-validation, the time chosen by another of its measures.
@@ -355,45 +377,11 @@ class Selection:
 
         return plot_selection(self, **kwargs)
 
-    def _rows_of_kappas(self) -> list[str]:
-        """The best point of every kappa, and of the paths themselves that are chosen."""
-        lines = [f"{'':>13}{'kappa':>9}{'t':>11}{self.measure:>{_width(self.measure)}}{'se':>11}"]
-        for kappa, curve, names, is_plain, is_chosen in self.curves_of_kappas():
-            i = curve.best
-            score = f"{curve.mean[i] + 0.0:>{_width(self.measure)}.4g}{curve.se[i]:>11.4g}"
-            score += "  given up" if kappa in self.given_up and not is_plain else "  path itself" if is_plain else ""
-            lines.append(f"{'*' * is_chosen + ', '.join(names):>13}{kappa:>9g}{curve.t_min:>11.4g}{score}")
-        return lines
-
     def __repr__(self) -> str:
         return self.summary()
 
     def summary(self, model: bool = True) -> str:
         """The choice in words and numbers, with the chosen model, by name, if wanted."""
-        header = ["", "t", self.measure, *(["se"] if self.se is not None else []), *self.curves]
-        lines = ["".join(f"{name:>{_width(name)}}" for name in header)]
-        rows = {"1se": self.t_1se, "min": self.t_min} if self.t_1se is not None else {"min": self.t_min}
-        for name, t in rows.items():
-            i = int(np.argmin(np.abs(self.times - t)))
-            values = [self.times[i], self.mean[i], *([self.se[i]] if self.se is not None else [])]
-            values += [curve[i] for curve in self.curves.values()]
-            chosen = f"{'*' if t == self.t else ''}{name}"
-            cells = "".join(f"{v + 0.0:>{_width(h)}.4g}" for h, v in zip(header[1:], values, strict=True))
-            lines.append(f"{chosen:>{_width('')}}{cells}")
-        if self.stopped_early:
-            lines.append(f"Ended at t = {self.times[-1]:.4g}, when the curve had clearly turned (full=True goes on).")
-        others = [name for name in self.scores if name != self.measure]
-        if others:
-            lines.append(f"Measured too, see by(): {', '.join(others)}")
-        if model and self.path is not None and self.model.table is not None:
-            lines.append(repr(self.model))
-        average = getattr(self.path, "average", None)
-        mean = f", {average} mean of the path" if average else ""
-        if self.surface:
-            lines = [*self._rows_of_kappas(), f"The curve of kappa = {self.kappa:g}, {len(self.times)} times:", *lines]
-            return "\n".join([f"Selection by {self.rule}: kappa = {self.kappa:g}, t = {self.t:.4g}{mean}", *lines])
-        return "\n".join([f"Selection by {self.rule}, {len(self.times)} times: t = {self.t:.4g}{mean}", *lines])
+        from bregpath.selection.summary import summary
 
-
-def _width(name: str) -> int:
-    return max(len(name) + 2, 6 if name in ("", "df") else 11)
+        return summary(self, model)
