@@ -31,6 +31,7 @@ NAMES = {
     "kappa 10, mean": "kappa = 10, its mean",
     "kappa cv, path": 'kappa = "cv", the path (`average=None`)',
     "kappa cv": 'kappa = "cv"',
+    "kappa cv, blend": 'kappa = "cv", blend',
     "kappa cv, sparse": 'kappa = "cv", sparse choice',
     "kappa cv, sparse 1se": 'kappa = "cv", sparse choice, t_1se',
     "kappa cv, pruned": 'kappa = "cv", sparse choice, pruned',
@@ -154,10 +155,11 @@ def fit(loss: str, X: np.ndarray, y: np.ndarray, folds: Folds) -> dict[str, Mode
     }  # fmt: skip
     chosen = {name: validate(loss, X, y, folds, **one) for name, one in options.items()}
     sparse = chosen["kappa cv"].sparse()
-    pruned = sparse.prune()
+    blend, pruned = chosen["kappa cv"].blend(), sparse.prune()
     models = {name: model_at(selection, selection.t) for name, selection in chosen.items()}
     models["kappa cv, sparse"] = model_at(sparse, sparse.t)
     models["kappa cv, sparse 1se"] = model_at(sparse, sparse.t_1se)
+    models["kappa cv, blend"] = (blend.intercept, blend.coef)
     models["kappa cv, pruned"] = (pruned.intercept, pruned.coef)
     return models
 
@@ -254,7 +256,8 @@ rows. This page is written by `python -m benchmarks.many_problems`.
 
 Problems of a kind other than R packages are of one data set, so that they are no independent sample, and that a linear
 mean is the default was settled on other splits and samples of the same data. The data sets of R packages had no part in
-that; on other splits of both it was seen that four kappas choose as well as six, and how much is to be pruned.
+that; on other splits of both it was seen that four kappas choose as well as six, what is to be blended, and how much is
+to be pruned.
 
 {kinds}
 

@@ -1,8 +1,8 @@
 """How good the chosen models are on real data, by nested cross-validation: ``python -m benchmarks.real_data``.
 
-All methods see the same outer and inner folds: bregpath with kappa = 10, with kappa by cross-validation, with the
-sparse choice and with what is left of it when it is pruned; lasso, relaxed lasso, elastic net and ridge of R glmnet;
-MCP and SCAD of skglm; best subsets of abess.
+All methods see the same outer and inner folds: bregpath with kappa = 10, with kappa by cross-validation, blended, with
+the sparse choice and with what is left of it when it is pruned; lasso, relaxed lasso, elastic net and ridge of R
+glmnet; MCP and SCAD of skglm; best subsets of abess.
 Data other than scikit-learn's are looked for in ``data``, or in the folder that BREGPATH_BENCH_DATA names. The tables
 are printed, and written into the page of the guide.
 """
@@ -33,6 +33,7 @@ NAMES = {
     "kappa 10, 1se": "bregpath, kappa = 10, t_1se",
     "kappa 10, 1se glmnet": "bregpath, kappa = 10, t_1se by glmnet's rule",
     "kappa cv": 'bregpath, kappa = "cv"',
+    "kappa cv, blend": 'bregpath, kappa = "cv", blend',
     "kappa cv, sparse": 'bregpath, kappa = "cv", sparse choice',
     "kappa cv, sparse 1se": 'bregpath, kappa = "cv", sparse choice, t_1se',
     "kappa cv, pruned": 'bregpath, kappa = "cv", sparse choice, pruned',
@@ -152,6 +153,11 @@ def several_kappas(loss: str, X: np.ndarray, y: np.ndarray, folds: Folds) -> dic
     }
 
 
+def several_kappas_blended(loss: str, X: np.ndarray, y: np.ndarray, folds: Folds) -> dict[str, Model]:
+    blend = validate(loss, X, y, folds, kappa="cv").blend()
+    return {"kappa cv, blend": (blend.intercept, blend.coef)}
+
+
 def several_kappas_pruned(loss: str, X: np.ndarray, y: np.ndarray, folds: Folds) -> dict[str, Model]:
     pruned = validate(loss, X, y, folds, kappa="cv").sparse().prune()
     return {"kappa cv, pruned": (pruned.intercept, pruned.coef)}
@@ -168,7 +174,7 @@ def glmnet(problem: Problem, limit: float, methods: str = "") -> dict[str, Recor
 def study(problem: Problem, who: list[str], limit: float) -> dict[str, Record]:
     """The methods of some of us on one problem."""
     records: dict[str, Record] = {}
-    ours = (one_kappa, one_kappa_by_glmnet, several_kappas, several_kappas_pruned)
+    ours = (one_kappa, one_kappa_by_glmnet, several_kappas, several_kappas_blended, several_kappas_pruned)
     for fit in ours if "bregpath" in who else ():
         records |= run_here(problem, partial(fit, problem.loss))
     if "glmnet" in who:
@@ -247,35 +253,43 @@ def table_of_simulations(stored: dict[str, Any]) -> str:
     return markdown(["", "misclassified", "deviance", truth, "false positives", "seconds"], rows)
 
 
+PREDICTING = ("kappa cv", "kappa cv, blend")
+FEW = ("kappa cv, sparse", "kappa cv, sparse 1se", "kappa cv, pruned")
+
+
 def promises(results: dict[str, dict[str, Any]]) -> str:
-    """What is asked of the choice of kappa, set by set."""
-    rows = []
-    for name, stored in results.items():
-        if not {"kappa cv", "lasso", "elastic_net"} <= set(stored["methods"]):
-            continue
-        ahead = {
-            (what, peer): mean(stored, "kappa cv", what) <= mean(stored, peer, what) + 1e-12
-            for what in ("error", "deviance")
-            for peer in ("lasso", "elastic_net")
-        }
-        sparse = []
-        for method in ("kappa cv, sparse", "kappa cv, sparse 1se", "kappa cv, pruned"):
+    """What is asked of the choice of kappa, set by set: predictions, few variables, time."""
+    needed = {*PREDICTING, *FEW, "lasso", "elastic_net"}
+    known = {name: stored for name, stored in results.items() if needed <= set(stored["methods"])}
+    title = {name: NAMES[name].removeprefix('bregpath, kappa = "cv", ') for name in NAMES}
+    title["kappa cv"] = "best"
+    better = [
+        [name, *(
+            yes(mean(stored, method, what) <= mean(stored, peer, what) + 1e-12)
+            for method in PREDICTING for what in ("error", "deviance") for peer in ("lasso", "elastic_net")
+        )]
+        for name, stored in known.items()
+    ]  # fmt: skip
+    few, times = [], []
+    for name, stored in known.items():
+        cells = []
+        for method in FEW:
             gap, se = corrected(stored, method, "lasso", "error")
             share = mean(stored, method, "variables") / mean(stored, "lasso", "variables")
-            sparse += [yes(gap <= se), f"{share:.2f}", yes(gap <= se and share <= 0.5)]
-        seconds = mean(stored, "kappa cv", "seconds")
-        rows.append([
-            name, *map(yes, ahead.values()), *sparse,
-            f"{seconds / mean(stored, 'elastic_net', 'seconds'):.2f}",
-            f"{seconds / mean(stored, 'kappa 10', 'seconds'):.1f}",
-        ])  # fmt: skip
-    return markdown([
-        "", "error at most the lasso's", "at most the elastic net's", "deviance at most the lasso's",
-        "at most the elastic net's", "sparse choice within one se of the lasso",
-        "its variables / the lasso's", "within one se, and at most half", "the same at t_1se", "variables", "both",
-        "the same pruned", "variables", "both",
-        "time / elastic net", "time / kappa = 10",
-    ], rows)  # fmt: skip
+            cells += [f"{yes(gap <= se)}, {share:.2f}", yes(gap <= se and share <= 0.5)]
+        few.append([name, *cells])
+        seconds = {method: mean(stored, method, "seconds") for method in (*PREDICTING, "elastic_net", "kappa 10")}
+        peers = ("elastic_net", "kappa 10")
+        times.append([name, *(f"{seconds[one] / seconds[peer]:.2f}" for one in PREDICTING for peer in peers)])
+    measures = ("error at most the lasso's", "the elastic net's", "deviance at most the lasso's", "the elastic net's")
+    return "\n\n".join([
+        markdown(["", *(f"{title[method]}: {what}" for method in PREDICTING for what in measures)], better),
+        "Within one standard error of the lasso's error, with which share of its variables; and at most half of them:",
+        markdown(["", *(cell for method in FEW for cell in (title[method], "at most half"))], few),
+        "Time:",
+        markdown(["", *(f"{title[method]} / {NAMES[peer].removeprefix('bregpath, ')}"
+                        for method in PREDICTING for peer in ("elastic_net", "kappa 10"))], times),
+    ])  # fmt: skip
 
 
 def yes(value: Any) -> str:
@@ -350,9 +364,10 @@ Nested cross-validation of the whole procedure, choice of all knobs included. Th
   What is not in a table was not done in the time allowed, or failed.
 * The window is glmnet's: to a hundredth of the largest lambda (100 times t0), and where there are more rows than
   columns to a ten-thousandth (`t_ratio=1e4`).
-* `kappa="cv"` is the linear mean of a path over time, unless a path itself is clearly better; its sparse choice is a
-  path ([kappa and t](kappa_and_t.md)); pruned, it is without the variables that it can do without. Which mean, how
-  clearly, and how much is pruned, was settled on other splits, and on other data.
+* `kappa="cv"` is the linear mean of a path over time, unless a path itself is clearly better; the blend averages the
+  good models of all kappas; the sparse choice is a path ([kappa and t](kappa_and_t.md)); pruned, it is without the
+  variables that it can do without. Which mean, how clearly, what is blended, and how much is pruned, was settled on
+  other splits, and on other data.
 
 {tables}
 
