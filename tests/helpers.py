@@ -35,6 +35,11 @@ def trace(X: np.ndarray, y: np.ndarray, **options: Any) -> bregpath.Path:
     return bregpath.trace_path(X, y, **{"n_times": 30, "t_ratio": 50.0, **options})
 
 
+def folds_of(labels: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Five folds; rows of one label stay together."""
+    return [(np.flatnonzero(labels % 5 != k), np.flatnonzero(labels % 5 == k)) for k in range(5)]
+
+
 def penalty_options(penalty: str) -> dict[str, Any]:
     """Arguments that a penalty needs on data with P columns."""
     return {"penalty": penalty, **PENALTY_OPTIONS[penalty]}

@@ -12,7 +12,7 @@ from scipy import sparse
 import bregpath
 from bregpath.losses import as_loss
 from bregpath.selection.blending import NEGLIGIBLE
-from tests.helpers import ALL_LOSSES, GROUPS, P, make_data
+from tests.helpers import ALL_LOSSES, GROUPS, P, folds_of, make_data
 
 
 def select(loss, n=120, **options):
@@ -128,13 +128,9 @@ def test_a_weight_counts_copies_of_its_row(loss):
     X, y = make_data(loss, n=100)
     weight = np.random.default_rng(0).integers(1, 4, 100)
     rows = np.repeat(np.arange(100), weight)
-
-    def folds(which):
-        return [(np.flatnonzero(which % 5 != k), np.flatnonzero(which % 5 == k)) for k in range(5)]
-
     options = dict(loss=loss, kappa=[1, 10], full=True)
-    one = bregpath.cross_validate(X, y, sample_weight=weight, cv=folds(np.arange(100)), **options).blend()
-    two = bregpath.cross_validate(X[rows], y[rows], cv=folds(rows), **options).blend()
+    one = bregpath.cross_validate(X, y, sample_weight=weight, cv=folds_of(np.arange(100)), **options).blend()
+    two = bregpath.cross_validate(X[rows], y[rows], cv=folds_of(rows), **options).blend()
     assert_allclose(one.coef, two.coef, atol=1e-3 * np.abs(one.coef).max())
 
 

@@ -12,7 +12,7 @@ import bregpath
 from bregpath.losses import as_loss
 from bregpath.selection.curves import choose
 from bregpath.selection.pruning import DROPPED, MOST, RIDGES
-from tests.helpers import ALL_LOSSES, GROUPS, P, make_data
+from tests.helpers import ALL_LOSSES, GROUPS, P, folds_of, make_data
 
 
 def select(loss, n=120, p=P, **options):
@@ -191,13 +191,9 @@ def test_a_weight_counts_copies_of_its_row(loss):
     X, y = make_data(loss, n=100)
     weight = np.random.default_rng(0).integers(1, 4, 100)
     rows = np.repeat(np.arange(100), weight)
-
-    def folds(which):
-        return [(np.flatnonzero(which % 5 != k), np.flatnonzero(which % 5 == k)) for k in range(5)]
-
     options = dict(loss=loss, full=True)
-    one = bregpath.cross_validate(X, y, sample_weight=weight, cv=folds(np.arange(100)), **options).prune()
-    two = bregpath.cross_validate(X[rows], y[rows], cv=folds(rows), **options).prune()
+    one = bregpath.cross_validate(X, y, sample_weight=weight, cv=folds_of(np.arange(100)), **options).prune()
+    two = bregpath.cross_validate(X[rows], y[rows], cv=folds_of(rows), **options).prune()
     assert one.ridge == two.ridge and one.size == two.size
     assert_allclose(one.fold_scores, two.fold_scores, rtol=1e-5)
     assert_allclose(one.coef, two.coef, rtol=1e-5, atol=1e-8)

@@ -1,4 +1,4 @@
-"""What models have in common that are made of a selection, and are no point on its path."""
+"""What has a model: a selection, and what is made of one and is no point on its path."""
 
 from __future__ import annotations
 
@@ -15,28 +15,32 @@ from bregpath.point import Point
 if TYPE_CHECKING:
     from bregpath.selection.result import Selection
 
-__all__ = ["AbstractDerived"]
+__all__ = ["AbstractChoice", "AbstractDerived"]
 
 
-class AbstractDerived(ABC):
-    """A linear model that follows from a `selection`."""
-
-    selection: Selection
+class AbstractChoice(ABC):
+    """What a model has been chosen by."""
 
     @property
     @abstractmethod
     def model(self) -> Point:
-        """The model itself."""
+        """The chosen model."""
 
     @property
     def coef(self) -> Array:
-        """Its coefficients."""
+        """Coefficients of the chosen model."""
         return self.model.coef
 
     @property
     def intercept(self) -> Any:
-        """Its intercept."""
+        """Intercept of the chosen model."""
         return self.model.intercept
+
+
+class AbstractDerived(AbstractChoice):
+    """A linear model that follows from a `selection`."""
+
+    selection: Selection
 
     @property
     def support(self) -> IntArray:

@@ -11,6 +11,7 @@ import numpy as np
 
 from bregpath._typing import Array, IntArray
 from bregpath.path import Path, Point
+from bregpath.selection.derived import AbstractChoice
 
 if TYPE_CHECKING:
     from bregpath.selection.blending import Blend
@@ -49,7 +50,7 @@ class KappaCurve(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Selection:
+class Selection(AbstractChoice):
     r"""A chosen time on a path, and the curve it was chosen on.
 
     With :math:`m(t)` the curve (smaller is better), and :math:`d(t)` the standard error of the difference
@@ -276,16 +277,6 @@ class Selection:
         if self.path is None:
             raise ValueError(f"The rule {self.rule!r} has no path; read the model from the one it was applied to.")
         return self.path.at(min(self.t, float(self.path.t[-1])))
-
-    @property
-    def coef(self) -> Array:
-        """Coefficients of the chosen model."""
-        return self.model.coef
-
-    @property
-    def intercept(self) -> Any:
-        """Intercept of the chosen model."""
-        return self.model.intercept
 
     def predict(self, X: Any, offset: Any = None) -> Array:
         """Mean response of new rows by the chosen model, as `Path.predict`.
