@@ -223,7 +223,7 @@ def test_what_cannot_be_blended_is_named():
     with pytest.raises(ValueError, match="without folds"):
         bregpath.information_criterion(bregpath.trace_path(X, y), "bic", 60).blend()
     with pytest.raises(TypeError, match="no `structure`"):
-        bregpath.cross_validate(X, y, structure="fused", n_times=5).blend()
+        bregpath.cross_validate(X, y, structure="fused", nu=10.0, n_times=5).blend()
     graph = bregpath.IsingGraph(stop="cv", n_times=10).fit(np.sign(X))
     with pytest.raises(TypeError, match="no graphs"):
         graph.selection_.blend()
