@@ -29,6 +29,11 @@ class Units:
         """Of p columns that are traced as they are."""
         return cls(np.broadcast_to(0.0, p), np.broadcast_to(1.0, p), 1.0)  # which take no room
 
+    def inside(self, intercept: Array, columns: Array, coef: Array) -> tuple[Array, Array]:
+        """What `restore` makes these of."""
+        beta = coef * (self.scale.take(columns) / self.y_unit)[:, None]
+        return (intercept - self.shift + coef.T @ self.center.take(columns)) / self.y_unit, beta
+
     def restore(self, alpha: Array, columns: Array, beta: Array) -> tuple[Array, Array]:
         """Intercepts and coefficients of some columns, brought to the original scale."""
         coef, center = beta * (self.y_unit / self.scale.take(columns))[:, None], self.center.take(columns)

@@ -12,37 +12,13 @@ import bregpath
 from bregpath.losses import as_loss
 from bregpath.selection.curves import choose
 from bregpath.selection.pruning import DROPPED, MOST, RIDGES
+from tests.elimination import damped_least_squares, eliminate, objective
 from tests.helpers import ALL_LOSSES, GROUPS, P, folds_of, make_data
 
 
 def select(loss, n=120, p=P, **options):
     X, y = make_data(loss, n=n, p=p, **{key: options.pop(key) for key in ("s", "seed") if key in options})
     return X, y, bregpath.cross_validate(X, y, loss=loss, **{"n_times": 40, "full": True, **options})
-
-
-def damped_least_squares(X, y, columns, ridge):
-    """Intercept and coefficients of the ridge regression on some columns, in units of their variance."""
-    mean, inside = X[:, columns].mean(axis=0), X[:, columns] - X[:, columns].mean(axis=0)
-    gram = inside.T @ inside / len(y)
-    coef = np.linalg.solve(gram + ridge * np.diag(np.diagonal(gram)), inside.T @ (y - y.mean()) / len(y))
-    return y.mean() - mean @ coef, coef
-
-
-def objective(X, y, columns, ridge):
-    intercept, coef = damped_least_squares(X, y, columns, ridge)
-    residual = y - intercept - X[:, columns] @ coef
-    return residual @ residual / len(y) + ridge * (X[:, columns].var(axis=0) @ coef**2)
-
-
-def eliminate(X, y, columns, ridge, sizes):
-    """Columns that are left at each size: those without which the refitted objective is least."""
-    out, columns = [], list(columns)
-    for size in sizes:
-        while len(columns) > size:
-            least = min(columns, key=lambda j: objective(X, y, [k for k in columns if k != j], ridge))
-            columns.remove(least)
-        out.append(sorted(columns))
-    return out
 
 
 # --- squared loss, by hand -------------------------------------------------------------------------------
@@ -273,10 +249,9 @@ def test_estimators_hold_the_pruned_model(kappa):
     X, y = make_data("logistic", n=150, p=30)
     model = bregpath.BregmanClassifier(kappa=kappa, stop="cv-pruned").fit(X, y)
     selection = bregpath.cross_validate(X, y, loss="logistic", kappa=kappa)
-    chosen = selection.sparse() if kappa == "cv" else selection
-    pruned = chosen.prune()
+    pruned = selection.blend().prune() if kappa == "cv" else selection.prune()
     assert_array_equal(model.coef_.ravel(), pruned.coef)
-    assert model.intercept_ == pruned.intercept and model.t_ == chosen.t and model.kappa_ == chosen.kappa
+    assert model.intercept_ == pruned.intercept and model.t_ == selection.t and model.kappa_ == selection.kappa
     assert_allclose(model.predict_proba(X)[:, 1], pruned.predict(X), rtol=1e-10)
     assert "Pruned from" in model.summary()
     again = pickle.loads(pickle.dumps(model))

@@ -84,11 +84,11 @@ class AbstractBregmanEstimator(RegressionParameters):
     ----------
     loss : str or object
         See the class.
-    stop : {"cv", "cv-1se", "cv-sparse", "cv-pruned", "cv-blend", "aic", "aicc", "bic", "ebic"} or float, default "cv"
+    stop : {"cv", "cv-1se", "cv-sparse", "cv-blend", "cv-pruned", "aic", "aicc", "bic", "ebic"} or float, default "cv"
         How the time is chosen: the best of a cross-validation, the sparsest within one standard error of it,
-        the best time of the largest kappa within one standard error (of several), the model that pruning leaves of
-        that (of the best, if there is one kappa; see `Selection.prune`), the average of the good models of all kappas
-        (`Selection.blend`, which predicts best), an information criterion, or a given time t.
+        the best time of the largest kappa within one standard error (of several), the average of the good models of
+        all kappas (`Selection.blend`, which predicts best), a model with few variables that predicts as that does
+        (`Blend.prune`; of one kappa, what `Selection.prune` leaves of the best), an information criterion, or a time t.
         If the path ends before that time, because nothing is left to explain, its last model is used, with a warning.
     cv : int, splitter or iterable, default 5
         Folds, as in `cross_validate`. A number larger than the data allow (rows; rows of the smallest class
@@ -121,11 +121,9 @@ class AbstractBregmanEstimator(RegressionParameters):
         the estimator is pickled, because it refers to the data.
     selection_ : Selection or None
         The curve by which the time was chosen; None if ``stop`` is a number.
-    pruned_ : Pruned or None
-        What is left of that model, with ``stop="cv-pruned"``.
-    blend_ : Blend or None
-        The average of which ``coef_`` are the coefficients, with ``stop="cv-blend"``; ``t_`` and ``kappa_`` are those of
-        the best single model.
+    blend_, pruned_ : Blend, Pruned, or None
+        Of which ``coef_`` are the coefficients, with ``stop="cv-blend"`` or ``"cv-pruned"``; ``t_`` and ``kappa_`` are
+        those of the best model on a path.
     n_iter_ : int
         Number of steps of the path.
     n_features_in_, feature_names_in_
@@ -264,19 +262,19 @@ class AbstractBregmanEstimator(RegressionParameters):
             weights = _validation.check_counts(weights, len(y))
             options["sample_weight"] = weights
         check_stop_of_kappas(self.stop, several)
-        self.selection_ = self.pruned_ = self.blend_ = None
+        selection = blend = pruned = None
         with _interrupts.all_or_nothing():
             if isinstance(self.stop, numbers.Real) and not isinstance(self.stop, bool):
-                study = read_study(X, y, **options)
-                self.path_ = trace_to(study, float(self.stop))
-                self.t_ = min(float(self.stop), float(self.path_.t[-1]))
+                path = trace_to(read_study(X, y, **options), float(self.stop))
+                t = min(float(self.stop), float(path.t[-1]))
             else:
                 selection = self._select(X, y, weights, cv_groups, options)
-                assert selection.path is not None
-                if selection.fold_paths:  # not where rows are too few for folds
-                    self.pruned_ = selection.prune() if self.stop == PRUNED else None
-                    self.blend_ = selection.blend() if self.stop == BLENDED else None
-                self.path_, self.selection_, self.t_ = selection.path, selection, selection.t
+                path, t = selection.path, selection.t
+                if self.stop == BLENDED and selection.fold_paths:  # not where rows are too few for folds
+                    blend = selection.blend()
+                if self.stop == PRUNED and selection.fold_paths:
+                    pruned = selection.blend().prune() if several else selection.prune()
+        self.path_, self.t_, self.selection_, self.blend_, self.pruned_ = path, t, selection, blend, pruned
         self.n_iter_, self.kappa_ = self.path_.stats.steps, self.path_.kappa
 
     def _select(self, X: Any, y: Array, weights: Array, cv_groups: Any, options: dict[str, Any]) -> Selection:

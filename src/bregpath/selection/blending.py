@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,6 +20,8 @@ from bregpath.selection.derived import AbstractDerived
 from bregpath.selection.fold_curves import FoldCurves
 
 if TYPE_CHECKING:
+    from bregpath.run import Track
+    from bregpath.selection.pruning import Pruned
     from bregpath.selection.result import Selection
 
 __all__ = ["Blend", "BlendPart", "blend"]
@@ -76,6 +78,27 @@ class Blend(AbstractDerived):
         """The average, which belongs to no one time."""
         return self._point(np.nan, self._intercept, self._coef)
 
+    def prune(self, margin: float = 1.5) -> Pruned:
+        """A model with few variables that predicts as the blend does.
+
+        Variables are taken away one by one, as by `Selection.prune`, but the others are fitted to what the blend
+        predicts instead of to the response, which is noisier: they have the least Bregman divergence from it, of the
+        loss (plus a ridge). Of each fold it is what the models of that fold predict, and scores are those of the rows
+        held out. The smallest number of variables within ``margin`` standard errors of the best is kept.
+        """
+        from bregpath.selection.pruning import project
+
+        return project(self, margin)
+
+    def fold_models(self) -> list[tuple[Array, Array]]:
+        """The same average of the models of each fold: intercepts (q,) and coefficients (p, q)."""
+        curves, _ = _check(self.selection)
+        counted = [part for part in self.parts if part.weight > 0]
+        return [
+            _mixture(counted, [curves[part.kappa].folds[f].track for part in counted], self.selection.path)[:2]
+            for f in range(len(self.selection.folds))
+        ]
+
     def __repr__(self) -> str:
         measure, single = self.selection.measure, min(self.parts, key=lambda part: part.score)
         if self.selection.larger_is_better:
@@ -121,12 +144,17 @@ def blend(selection: Selection) -> Blend:
     held = [rows._replace(eta=eta[None]) for rows, eta in zip(candidates[0].held, np.split(mixed, ends), strict=True)]
     scores = _scores(first, k, held)
     mean, se = aggregate(scores, first.weights)
-    intercept, coef, sizes = _average(curves, candidates, weights, selection.path)
-    parts = tuple(
-        BlendPart(one.kappa, one.average, one.t, float(weight), one.score, size)
-        for one, weight, size in zip(candidates, weights, sizes, strict=True)
+    parts = [
+        BlendPart(one.kappa, one.average, one.t, float(weight), one.score, 0)
+        for one, weight in zip(candidates, weights, strict=True)
+    ]
+    counted = [one for one in parts if one.weight > 0]
+    intercept, coef, sizes = _mixture(
+        counted, [curves[one.kappa].followed_to(one.t) for one in counted], selection.path
     )
-    return Blend(selection, parts, float(mean[0]), float(se[0]), scores[:, 0], intercept, coef)
+    size_of = dict(zip(counted, sizes, strict=True))
+    sized = tuple(one._replace(variables=size_of.get(one, 0)) for one in parts)
+    return Blend(selection, sized, float(mean[0]), float(se[0]), scores[:, 0], intercept, coef)
 
 
 def _check(selection: Selection) -> tuple[Mapping[float, FoldCurves], int]:
@@ -215,17 +243,12 @@ def _weights(candidates: list[_Candidate]) -> Array:
     return weights if value(weights) <= alone.min() else best
 
 
-def _average(
-    curves: Mapping[float, FoldCurves], candidates: list[_Candidate], weights: Array, path: Path
-) -> tuple[Array, Array, list[int]]:
-    """Intercepts and coefficients on all rows, and the number of variables of each candidate that counts."""
+def _mixture(parts: Sequence[BlendPart], tracks: Sequence[Track], path: Path) -> tuple[Array, Array, list[int]]:
+    """Intercepts and coefficients of the average on some rows, and the number of variables of each part."""
     intercept, coef, sizes = np.zeros(path.n_outputs), np.zeros((path.n_features, path.n_outputs)), []
-    for one, weight in zip(candidates, weights, strict=True):
-        sizes.append(0)
-        if weight > 0:
-            whole = curves[one.kappa].followed_to(one.t)
-            alpha, columns, beta = whole.read_as(one.average).models(np.array([one.t]))
-            intercept += weight * alpha[0]
-            coef[columns] += weight * beta[0]
-            sizes[-1] = int(np.any(beta[0] != 0, axis=1).sum())
+    for part, track in zip(parts, tracks, strict=True):
+        alpha, columns, beta = track.read_as(part.average).models(np.array([part.t]))
+        intercept += part.weight * alpha[0]
+        coef[columns] += part.weight * beta[0]
+        sizes.append(int(np.any(beta[0] != 0, axis=1).sum()))
     return intercept, coef, sizes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bregpath import _validation
+from bregpath._records import changed
 from bregpath._typing import Array, IntArray
+from bregpath.losses.tilted import TiltedLoss
 from bregpath.path import Path
 from bregpath.point import Point
 from bregpath.problem import Problem
@@ -22,9 +24,10 @@ from bregpath.selection.scores import Scorer
 from bregpath.units import Units
 
 if TYPE_CHECKING:
+    from bregpath.selection.blending import Blend
     from bregpath.selection.result import Selection
 
-__all__ = ["Pruned", "prune"]
+__all__ = ["Pruned", "project", "prune"]
 
 MOST = 60  # variables to begin with: of larger models, those with the largest effects
 DROPPED = 0.1  # share of the variables that is left out before the others are fitted again
@@ -32,6 +35,7 @@ RIDGES = (1e-4, 1e-3, 1e-2, 1e-1)  # in units of the variance of a column
 TOL = 1e-10  # of the objective
 
 Small = tuple[Array, IntArray, Array]  # intercepts (q,), columns (k,) and their coefficients (k, q)
+Model = tuple[Array, Array]  # intercepts (q,), coefficients (p, q)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -101,30 +105,43 @@ class Pruned(AbstractDerived):
         return "\n".join([head, *table.lines()])
 
 
-def prune(selection: Selection, margin: float = 0.75) -> Pruned:
+def prune(selection: Selection, margin: float) -> Pruned:
     """What `Selection.prune` does."""
+    _check(selection)
+    return _prune(selection, [None] * (1 + len(selection.folds)), [selection.coef, *selection.fold_coef()], margin)
+
+
+def project(blend: Blend, margin: float) -> Pruned:
+    """What `Blend.prune` does."""
+    _check(blend.selection)
+    models = [(blend._intercept, blend._coef), *blend.fold_models()]
+    return _prune(blend.selection, models, [coef for _, coef in models], margin)
+
+
+def _prune(selection: Selection, targets: Sequence[Model | None], begun: Sequence[Array], margin: float) -> Pruned:
+    """Eliminate variables on all rows and on those of each fold; what is left is fitted to a target or the response."""
     margin = 0.0 if margin == 0 else _validation.check_number("margin", margin)
     folds, scorer = _check(selection)
     study = folds[0].study
-    pruners = [_Pruner(study, None, selection.coef)]
-    pruners += [_Pruner(study, fold.train, coef) for fold, coef in zip(folds, selection.fold_coef(), strict=True)]
-    sizes = pruners[0].sizes()
+    samples = [None, *(fold.train for fold in folds)]
+    whole, *pruners = (_Pruner(study, *one) for one in zip(samples, begun, targets, strict=True))
+    sizes = whole.sizes()
     weights, sign = selection.fold_weights, -1.0 if scorer.larger_is_better else 1.0
     assert weights is not None
 
     def scores(ridge: float, some: IntArray) -> Array:
         return np.array(
             [_score(study, fold.test, pruner.models(ridge, some), scorer)
-             for fold, pruner in zip(folds, pruners[1:], strict=True)]
+             for fold, pruner in zip(folds, pruners, strict=True)]
         )  # fmt: skip
 
     # How much to damp is told by the whole model: a ridge for every size would be chosen by luck.
-    whole = np.concatenate([scores(ridge, sizes[:1]) for ridge in RIDGES], axis=1)
-    ridge = RIDGES[int(curve_of(sign * whole, weights).argmin())]
+    of_ridges = np.concatenate([scores(ridge, sizes[:1]) for ridge in RIDGES], axis=1)
+    ridge = RIDGES[int(curve_of(sign * of_ridges, weights).argmin())]
     by_fold = scores(ridge, sizes)
     mean, se = aggregate(by_fold, weights)
     _, kept = choose(sizes, mean, se, larger_is_better=scorer.larger_is_better, folds=(by_fold, weights), margin=margin)
-    models = tuple(pruners[0].models(ridge, sizes))
+    models = tuple(whole.models(ridge, sizes))
     return Pruned(selection, int(sizes[kept]), sizes, mean, se, by_fold, ridge, models)
 
 
@@ -153,15 +170,29 @@ def _score(study: Regression, rows: IntArray, models: list[Small], scorer: Score
     return scorer.score(study.measured(rows, np.array([model[0] for model in models]), columns, coef))
 
 
+def _aimed_at(problem: Problem, units: Units, intercept: Array, coef: Array) -> Problem:
+    """The problem whose best model is this one."""
+    columns = np.flatnonzero(coef.any(axis=1))
+    alpha, beta = units.inside(intercept, columns, coef[columns])
+    eta = problem.predictor(problem.store.fetch(columns), alpha, beta)
+    tilt = problem.residual(eta)
+    return changed(problem, loss=TiltedLoss(problem.loss, tilt[:, 0] if tilt.shape[1] == 1 else tilt))
+
+
 class _Pruner:
-    """Models of fewer and fewer variables on some rows (None: all of them), beginning with those of one model."""
+    """Models of fewer and fewer variables on some rows (None: all of them), beginning with those of one model.
+
+    They are fitted to the response, or to what a ``target`` predicts.
+    """
 
     problem: Problem
     units: Units
 
-    def __init__(self, study: Regression, rows: IntArray | None, coef: Array) -> None:
+    def __init__(self, study: Regression, rows: IntArray | None, coef: Array, target: Model | None) -> None:
         counts = study.w if rows is None else np.bincount(rows, minlength=len(study.w)) * study.w
         self.problem, self.units, _ = study.on(counts, copies=rows is not None)
+        if target is not None:
+            self.problem = _aimed_at(self.problem, self.units, *target)
         effects = np.linalg.norm(coef.reshape(len(coef), -1), axis=1) * self.units.scale
         free, variables = self.problem.penalty.free, self.problem.penalty.variables
         # Variables are columns, or groups of them; those that are never penalised stay.
