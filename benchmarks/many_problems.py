@@ -32,6 +32,7 @@ NAMES = {
     "kappa cv, path": 'kappa = "cv", the path (`average=None`)',
     "kappa cv": 'kappa = "cv"',
     "kappa cv, blend": 'kappa = "cv", blend',
+    "kappa cv, blend pruned": 'kappa = "cv", blend, pruned',
     "kappa cv, sparse": 'kappa = "cv", sparse choice',
     "kappa cv, sparse 1se": 'kappa = "cv", sparse choice, t_1se',
     "kappa cv, pruned": 'kappa = "cv", sparse choice, pruned',
@@ -156,10 +157,12 @@ def fit(loss: str, X: np.ndarray, y: np.ndarray, folds: Folds) -> dict[str, Mode
     chosen = {name: validate(loss, X, y, folds, **one) for name, one in options.items()}
     sparse = chosen["kappa cv"].sparse()
     blend, pruned = chosen["kappa cv"].blend(), sparse.prune()
+    few = blend.prune()
     models = {name: model_at(selection, selection.t) for name, selection in chosen.items()}
     models["kappa cv, sparse"] = model_at(sparse, sparse.t)
     models["kappa cv, sparse 1se"] = model_at(sparse, sparse.t_1se)
     models["kappa cv, blend"] = (blend.intercept, blend.coef)
+    models["kappa cv, blend pruned"] = (few.intercept, few.coef)
     models["kappa cv, pruned"] = (pruned.intercept, pruned.coef)
     return models
 

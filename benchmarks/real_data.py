@@ -34,6 +34,7 @@ NAMES = {
     "kappa 10, 1se glmnet": "bregpath, kappa = 10, t_1se by glmnet's rule",
     "kappa cv": 'bregpath, kappa = "cv"',
     "kappa cv, blend": 'bregpath, kappa = "cv", blend',
+    "kappa cv, blend pruned": 'bregpath, kappa = "cv", blend, pruned',
     "kappa cv, sparse": 'bregpath, kappa = "cv", sparse choice',
     "kappa cv, sparse 1se": 'bregpath, kappa = "cv", sparse choice, t_1se',
     "kappa cv, pruned": 'bregpath, kappa = "cv", sparse choice, pruned',
@@ -158,6 +159,11 @@ def several_kappas_blended(loss: str, X: np.ndarray, y: np.ndarray, folds: Folds
     return {"kappa cv, blend": (blend.intercept, blend.coef)}
 
 
+def blended_and_pruned(loss: str, X: np.ndarray, y: np.ndarray, folds: Folds) -> dict[str, Model]:
+    pruned = validate(loss, X, y, folds, kappa="cv").blend().prune()
+    return {"kappa cv, blend pruned": (pruned.intercept, pruned.coef)}
+
+
 def several_kappas_pruned(loss: str, X: np.ndarray, y: np.ndarray, folds: Folds) -> dict[str, Model]:
     pruned = validate(loss, X, y, folds, kappa="cv").sparse().prune()
     return {"kappa cv, pruned": (pruned.intercept, pruned.coef)}
@@ -174,7 +180,9 @@ def glmnet(problem: Problem, limit: float, methods: str = "") -> dict[str, Recor
 def study(problem: Problem, who: list[str], limit: float) -> dict[str, Record]:
     """The methods of some of us on one problem."""
     records: dict[str, Record] = {}
-    ours = (one_kappa, one_kappa_by_glmnet, several_kappas, several_kappas_blended, several_kappas_pruned)
+    ours = (
+        one_kappa, one_kappa_by_glmnet, several_kappas, several_kappas_blended, blended_and_pruned, several_kappas_pruned,
+    )  # fmt: skip
     for fit in ours if "bregpath" in who else ():
         records |= run_here(problem, partial(fit, problem.loss))
     if "glmnet" in who:
@@ -254,7 +262,7 @@ def table_of_simulations(stored: dict[str, Any]) -> str:
 
 
 PREDICTING = ("kappa cv", "kappa cv, blend")
-FEW = ("kappa cv, sparse", "kappa cv, sparse 1se", "kappa cv, pruned")
+FEW = ("kappa cv, blend pruned", "kappa cv, sparse", "kappa cv, sparse 1se", "kappa cv, pruned")
 
 
 def promises(results: dict[str, dict[str, Any]]) -> str:
@@ -365,8 +373,8 @@ Nested cross-validation of the whole procedure, choice of all knobs included. Th
 * The window is glmnet's: to a hundredth of the largest lambda (100 times t0), and where there are more rows than
   columns to a ten-thousandth (`t_ratio=1e4`).
 * `kappa="cv"` is the linear mean of a path over time, unless a path itself is clearly better; the blend averages the
-  good models of all kappas; the sparse choice is a path ([kappa and t](kappa_and_t.md)); pruned, it is without the
-  variables that it can do without. Which mean, how clearly, what is blended, and how much is pruned, was settled on
+  good models of all kappas; the sparse choice is a path ([kappa and t](kappa_and_t.md)); pruned, both are without the
+  variables that they can do without. Which mean, how clearly, what is blended, and how much is pruned, was settled on
   other splits, and on other data.
 
 {tables}
