@@ -181,7 +181,8 @@ def study(problem: Problem, who: list[str], limit: float) -> dict[str, Record]:
     """The methods of some of us on one problem."""
     records: dict[str, Record] = {}
     ours = (
-        one_kappa, one_kappa_by_glmnet, several_kappas, several_kappas_blended, blended_and_pruned, several_kappas_pruned,
+        one_kappa, one_kappa_by_glmnet, several_kappas, several_kappas_blended, blended_and_pruned,
+        several_kappas_pruned,
     )  # fmt: skip
     for fit in ours if "bregpath" in who else ():
         records |= run_here(problem, partial(fit, problem.loss))
