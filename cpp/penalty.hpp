@@ -177,7 +177,7 @@ class Penalty {
     Index group_;
     bool has_limits_ = false, has_box_ = false;  // any limit; any limit other than 0
     std::vector<double> squares_, along_, low_, high_;  // of each group
-    Flags is_limited_;
+    Flags is_limited_;  // groups with a limit, whose derivative is another
 };
 
 }  // namespace bregpath

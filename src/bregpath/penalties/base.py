@@ -147,7 +147,7 @@ class AbstractPenalty(ABC):
         return np.clip(beta, self.lower, self.upper) if self.has_limits else beta
 
     def root(self, z: Array, v: Array) -> Array:
-        """A bound of the square root of ``d shrink / dz`` at ``z``, times ``v``, of coordinates that move or begin to."""
+        """A bound of the root of ``d shrink / dz`` at ``z``, times ``v``, of coordinates that move or begin to."""
         return v
 
     def pace(self, z: Array, slope: Array, kappa: float) -> Array:

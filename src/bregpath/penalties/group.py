@@ -74,12 +74,12 @@ class GroupPenalty(AbstractPenalty):
 
     def _sums(self, x: Array) -> Array:
         """Sum over its group, at every column."""
-        squares = np.sum(x, axis=-1)
-        batch = squares.reshape(math.prod(squares.shape[:-1]), len(self.groups))
+        of_columns = np.sum(x, axis=-1)
+        batch = of_columns.reshape(math.prod(of_columns.shape[:-1]), len(self.groups))
         # One group number for each group of each batch: all sums in one pass.
         labels = self.groups + self.n_groups * np.arange(len(batch))[:, None]
         sums = np.bincount(labels.ravel(), weights=batch.ravel(), minlength=self.n_groups * len(batch))
-        return sums[labels].reshape(squares.shape)[..., None]
+        return sums[labels].reshape(of_columns.shape)[..., None]
 
     def shrink(self, z: Array) -> Array:
         z = self.allowed(z)
