@@ -49,7 +49,10 @@ class Penalty {
                 has_box_ = has_box_ || (std::isfinite(limit) && limit != 0);
             }
         const Size n_groups = group_.empty() ? 0 : *std::max_element(group_.begin(), group_.end()) + 1;
-        for (auto* v : {&squares_, &low_, &high_}) v->assign(n_groups, 0.0);
+        for (auto* v : {&squares_, &along_, &low_, &high_}) v->assign(n_groups, 0.0);
+        is_limited_.assign(n_groups, 0);
+        for (Size i = 0; i < m * q && n_groups > 0; ++i)
+            if (std::isfinite(lower_[i]) || std::isfinite(upper_[i])) is_limited_[group_[i % m]] = 1;
     }
 
     const Size m, q;
@@ -85,6 +88,19 @@ class Penalty {
             b *= kappa;
             if (has_limits_) b = b < lower_[i] ? lower_[i] : b > upper_[i] ? upper_[i] : b;
             beta[at] = b;
+        });
+    }
+
+    // A bound of the square root of the derivative of the mirror map over kappa, times v, in place.
+    void root(const Index& index, const double* z, double* v) {
+        if (group_.empty()) return;
+        square_groups(index, z);
+        for (const Size j : index) along_[group_[j]] = 0.0;
+        each(index, [&](Size at, Size, Size j) { along_[group_[j]] += z[at] * v[at]; });
+        each(index, [&](Size at, Size i, Size j) {
+            if (is_limited_[group_[j]]) return;
+            const double size = std::max(size_of_group(j), 1e-300), across = std::sqrt(1.0 - std::min(weights_[i] / size, 1.0));
+            v[at] = across * v[at] + (1.0 - across) * z[at] / size * (along_[group_[j]] / size);
         });
     }
 
@@ -160,7 +176,8 @@ class Penalty {
     std::vector<double> weights_, lower_, upper_;
     Index group_;
     bool has_limits_ = false, has_box_ = false;  // any limit; any limit other than 0
-    std::vector<double> squares_, low_, high_;   // of each group
+    std::vector<double> squares_, along_, low_, high_;  // of each group
+    Flags is_limited_;  // groups with a limit, whose derivative is another
 };
 
 }  // namespace bregpath

@@ -330,8 +330,10 @@ class Stepper {
             const double length = std::sqrt(std::inner_product(v.begin(), v.end(), v.begin(), 0.0));
             if (!(length > 0)) break;
             for (double& x : v) x /= length;
+            if (set_.fixed_step == 0) penalty_.root(index, z.data(), v.data());
             rows_->hessian(at(index, v, v), product.data());
             v.swap(product);
+            if (set_.fixed_step == 0) penalty_.root(index, z.data(), v.data());
             if (rows_->alpha_rate == 0) std::fill(v.begin() + size, v.end(), 0.0);
             rate = std::sqrt(std::inner_product(v.begin(), v.end(), v.begin(), 0.0));
         }

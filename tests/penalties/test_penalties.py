@@ -332,3 +332,18 @@ def test_active_columns_are_beyond_their_thresholds(penalty: str, limits: dict, 
     z = rng.normal(scale=1.5, size=(4, P, Q))
     z[0] = 0.0
     np.testing.assert_array_equal(mirror.active(z), np.any(mirror.entry(z) < 0, axis=-1))
+
+
+@pytest.mark.parametrize("limits", [{}, signs()])
+def test_root_bounds_the_derivative_of_the_mirror_map(penalty: str, limits: dict, rng: np.random.Generator) -> None:
+    mirror = build_penalty(penalty, P, Q, **options(penalty), penalty_factor=factors(penalty), **limits)
+    for size in (1.5, 4.0, 20.0):
+        z = mirror.allowed(size * rng.normal(size=(P, Q)))
+        moves = mirror.entry(z) < 0
+        for _ in range(20):
+            v = rng.normal(size=(P, Q)) * moves
+            along = np.sum(v * (mirror.shrink(z + 1e-6 * v) - mirror.shrink(z - 1e-6 * v))) / 2e-6
+            bound = np.sum((mirror.root(z, v) * moves) ** 2)
+            assert along <= bound * (1 + 1e-6)
+            if not limits:
+                assert_allclose(along, bound, rtol=1e-6)

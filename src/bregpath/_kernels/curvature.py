@@ -29,13 +29,17 @@ def curvature_on(system: System, knot: Knot, memory: Memory, columns: BoolArray,
     largest_z = float(np.max(np.abs(knot.z[index]), initial=0.0))
     v = np.where(v == 0, 0.1 * size * (knot.z[index] / largest_z if largest_z > 0 else 1.0), v)
     v0, rate = memory.alpha_direction, 0.0
+    # Of the dynamics, which are those of z: a loss is to fall at every fixed step, along any direction.
+    adaptive = system.step is None
     for _ in range(iterations):
         norm = float(np.sqrt(np.sum(v * v) + np.sum(v0 * v0)))
         if not norm > 0:
             break
         v, v0 = v / norm, v0 / norm
+        v = penalty.root(knot.z[index], v) if adaptive else v
         product = problem.curvature(eta, problem.predictor(block, v0, v, offset=False))
         v = block.rmatvec(product)
+        v = penalty.root(knot.z[index], v) if adaptive else v
         v0 = problem.alpha_gradient(product)
         rate = float(np.sqrt(np.sum(v * v) + np.sum(v0 * v0)))
     # Intercepts that no column is coupled to are not in that direction: their own curvature.

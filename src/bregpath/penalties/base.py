@@ -146,6 +146,10 @@ class AbstractPenalty(ABC):
         beta = kappa * self.shrink(z)
         return np.clip(beta, self.lower, self.upper) if self.has_limits else beta
 
+    def root(self, z: Array, v: Array) -> Array:
+        """A bound of the root of ``d shrink / dz`` at ``z``, times ``v``, of coordinates that move or begin to."""
+        return v
+
     def pace(self, z: Array, slope: Array, kappa: float) -> Array:
         """``slope' d primal / dz slope`` at both ends of some steps (2, r, p, q): (2, r).
 

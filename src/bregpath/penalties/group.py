@@ -70,12 +70,16 @@ class GroupPenalty(AbstractPenalty):
 
     def _norms(self, z: Array) -> Array:
         """Norm of its group, at every column."""
-        squares = np.sum(z * z, axis=-1)
-        batch = squares.reshape(math.prod(squares.shape[:-1]), len(self.groups))
+        return np.sqrt(self._sums(z * z))
+
+    def _sums(self, x: Array) -> Array:
+        """Sum over its group, at every column."""
+        of_columns = np.sum(x, axis=-1)
+        batch = of_columns.reshape(math.prod(of_columns.shape[:-1]), len(self.groups))
         # One group number for each group of each batch: all sums in one pass.
         labels = self.groups + self.n_groups * np.arange(len(batch))[:, None]
         sums = np.bincount(labels.ravel(), weights=batch.ravel(), minlength=self.n_groups * len(batch))
-        return np.sqrt(sums[labels]).reshape(squares.shape)[..., None]
+        return sums[labels].reshape(of_columns.shape)[..., None]
 
     def shrink(self, z: Array) -> Array:
         z = self.allowed(z)
@@ -104,6 +108,14 @@ class GroupPenalty(AbstractPenalty):
             above = self._norms(at(middle)) > middle
             low, high = np.where(above, middle, low), np.where(above, high, middle)
         return np.clip(kappa * at(0.5 * (low + high)), self.lower, self.upper)
+
+    def root(self, z: Array, v: Array) -> Array:
+        norms = np.maximum(self._norms(z), 1e-300)
+        across = np.sqrt(1.0 - np.minimum(self.weights / norms, 1.0))  # a group; along it is 1
+        if self.has_limits:
+            has_limit = np.any(np.isfinite(self.lower) | np.isfinite(self.upper), axis=1)
+            across[self.close(has_limit)] = 1.0
+        return across * v + (1.0 - across) * z / norms * (self._sums(z * v) / norms)
 
     @property
     def step_share(self) -> float:
