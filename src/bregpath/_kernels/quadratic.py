@@ -51,6 +51,7 @@ MARGIN, WIDER, LARGE = 1.5, 2.0, 1e6  # by which they must be cheaper than stage
 PATIENCE = 1.0  # units of log t, whose cost models may have spent in advance
 GROWTH = 1.5  # of t, for which a model is kept
 STALE = 0.05  # of t: an older model that allows shorter stretches only is renewed
+FINE = 1e-3  # error of a stretch over the largest one, below which the scale stays: what is seen of it may be rounding
 CORRECTION = 0.5  # of what a step may err: the largest correction of a stretch
 FIRST_LENGTH, FIRST_TRIAL = 0.05, 0.02  # of t: that of the first stretch, and of its first step
 SAFETY, SHORTER, LONGER = 0.8, 0.2, 2.0  # of the next length
@@ -86,15 +87,17 @@ def _estimate(system: System) -> Estimate:
     is_plain = is_known_as(system.block, "dense", "csc") and p <= min(n, MAX_COLUMNS)
     numbers = _numbers(store) if is_plain else math.inf
     has_l1 = is_known_as(problem.penalty, "l1") and not exponential.has_box(problem.penalty)
-    has_curvature = problem.offset.shape[1] == 1 and store.has_intercepts and not problem.loss.has_domain
+    has_curvature = store.has_intercepts and not problem.loss.has_domain
     if system.step is not None or not (numbers * p <= MAX_NUMBERS and has_l1 and has_curvature):
         return NO_MODELS
     if exponential.has_stiff_intercept(problem):
         return NO_MODELS
-    model, stretch = MODEL_SHARE * n * p * p / (2 * numbers), 4 * p + ASIDE / numbers
+    q = problem.offset.shape[1]
+    numbers *= q
+    model, stretch = MODEL_SHARE * max(q * (q - 1) / 2, 1.0) * n * p * p / (2 * numbers), 4 * p + ASIDE / numbers
     models = (MODELS + MORE_MODELS * (p / n) ** 2) * model
     margin = MARGIN * (WIDER if n * p > LARGE else 1.0)
-    return Estimate(model, stretch, margin * (models + STEPS_SHARE * p**3 / numbers + STRETCHES * stretch))
+    return Estimate(model, stretch, margin * (models + STEPS_SHARE * (p * q) ** 3 / numbers + STRETCHES * stretch))
 
 
 def _numbers(store: AbstractStore) -> float:
@@ -197,7 +200,8 @@ def _stretch(system: System, knot: Knot, memory: Memory, tools: Tools) -> tuple[
         length = h * min(LONGER, max(SHORTER, SAFETY * error**-0.5)) if error > 0 else LONGER * h
         if error <= 1.0:
             trial = steps.memory(len(steps)).h / kept.scale
-            kept = replace(kept, scale=stretch.rescaled(), length=round_down(length), trial=trial)
+            scale = stretch.rescaled() if error > FINE else kept.scale
+            kept = replace(kept, scale=scale, length=round_down(length), trial=trial)
             return stretch.part, stretch.end, replace(memory, quadratic=kept)
         if is_old and h < STALE * knot.t:
             kept, memory = _renewed(system, knot, kept, memory, tools)
