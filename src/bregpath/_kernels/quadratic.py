@@ -217,10 +217,10 @@ def _renewed(
     system: System, knot: Knot, kept: Remembered, memory: Memory, tools: Tools
 ) -> tuple[Remembered, Memory]:
     """A model at this knot."""
-    problem, p = system.problem, len(knot.z)
+    problem, (p, q) = system.problem, knot.z.shape
     eta = problem.predictor(system.block, knot.alpha, system.penalty.primal(knot.z, problem.kappa))
     kept = replace(kept, eta=eta, t=knot.t, spent=kept.spent + _estimated(system).model)
-    memory = replace(memory, models=memory.models + 1, products=memory.products + p * (p + 1) // 2)
+    memory = replace(memory, models=memory.models + 1, products=memory.products + (q + 1) * p * (p + 1) // 4)
     return replace(kept, scale=_model_of(system, kept, tools).scale), memory
 
 
@@ -235,5 +235,6 @@ def _model_of(system: System, kept: Remembered, tools: Tools) -> Model:
 def _counted(memory: Memory, stretch: Stretch) -> Memory:
     """What the stretch has cost, its second look at the rows included."""
     made = stretch.steps.memory(len(stretch.steps))
-    products = memory.products + made.products + 2 * (len(stretch.knot.z) + int(np.count_nonzero(stretch.moves)))
+    moving = int(np.count_nonzero(stretch.moves.any(axis=1)))
+    products = memory.products + made.products // stretch.moves.shape[1] + 2 * (len(stretch.knot.z) + moving)
     return replace(memory, gradients=memory.gradients + made.gradients + 2, products=products)

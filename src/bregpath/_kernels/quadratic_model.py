@@ -58,13 +58,17 @@ class Part(NamedTuple):
 
 
 class MomentsOnly(NamedTuple):
-    """A block of which only the Gram matrix and the means are known."""
+    """A block of which only the Gram matrix and the means are known.
+
+    So many columns, side by side, are outputs of one of which only differences count.
+    """
 
     gram: Array
     mean: Array
+    outputs: int
 
     def kernel(self) -> Kernel:
-        return Kernel("gram", {"gram": self.gram, "gram_mean": self.mean})
+        return Kernel("gram", {"gram": self.gram, "gram_mean": self.mean, "outputs": self.outputs})
 
 
 class Model:
@@ -80,13 +84,15 @@ class Model:
         self.scale, self.tools = float(curvature.trace(axis1=1, axis2=2).sum()), tools
         if not (self.scale > 0 and math.isfinite(self.scale)):
             raise StepError("the loss has no curvature")
-        self.hessian = _hessian(system.block, curvature / self.scale, tools)
+        # Where only differences between outputs count, to change all by the same changes nothing.
+        has_flat_mean = bool(np.abs(curvature.sum(axis=2)).max() <= ROUNDING * np.abs(curvature).max())
+        self.hessian = _hessian(system.block, curvature / self.scale, has_flat_mean, tools)
         if not problem.fit_intercept:
             self.hessian[-q:] = self.hessian[:, -q:] = 0.0
         rest = 0.0 if problem.fit_intercept else np.inf
         edges = (penalty.weights, rest), (penalty.lower, -np.inf), (penalty.upper, np.inf)
         flat = L1Penalty(*(np.append(x, np.full(q, of_intercept))[:, None] for x, of_intercept in edges))
-        block: Any = MomentsOnly(self.hessian, np.zeros(len(self.hessian)))
+        block: Any = MomentsOnly(self.hessian, np.zeros(len(self.hessian)), q if has_flat_mean else 1)
         problem = replace(problem, fit_intercept=False)
         self.system = replace(system, problem=problem, block=block, penalty=flat, cache={})
 
@@ -108,14 +114,13 @@ class Model:
         return steps  # type: ignore[no-any-return]
 
 
-def _hessian(block: AbstractBlock, curvature: Array, tools: Tools) -> Array:
+def _hessian(block: AbstractBlock, curvature: Array, has_flat_mean: bool, tools: Tools) -> Array:
     """That of all coefficients, from those (n, q, q) of the rows."""
     m, q, columns = block.shape[1] + 1, curvature.shape[2], tools.columns_of(block)
     hessian = np.zeros((m, q, m, q))
-    shared = curvature.sum(axis=2)  # by all outputs: nothing but rounding, where only their differences count
-    shared[:, np.abs(shared).max(axis=0) <= ROUNDING * np.abs(curvature).max()] = 0.0
     for k in range(q):
-        hessian[:, k, :, k] += _products(block, columns, shared[:, k])
+        if not has_flat_mean:
+            hessian[:, k, :, k] += _products(block, columns, curvature[:, k].sum(axis=1))
         for l in range(k):
             products = _products(block, columns, curvature[:, k, l])
             hessian[:, k, :, l] = hessian[:, l, :, k] = products
@@ -152,10 +157,10 @@ class Stretch:
         shape = len(self.t), *start.shape
         self.path, self.speed = steps.z.reshape(shape), scale * steps.slope.reshape(shape)
         self.path[:, -1] += start[-1]
-        self.seen = self._look(-1)
-        self.true_slope = self._slope_of(self.seen)
         moves = penalty.support(self.path[-1, :-1]) | (penalty.weights == 0)
         self.moves = np.concatenate([moves, np.full_like(moves[:1], self.problem.fit_intercept)])
+        self.seen = self._look(-1)
+        self.true_slope = self._slope_of(self.seen)
         self.change = self._correction(model)
 
     def _look(self, k: int, change: Array | float = 0.0) -> Knot:
