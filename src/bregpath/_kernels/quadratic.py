@@ -42,13 +42,13 @@ __all__ = ["Tools", "advance", "given_up", "most_products"]
 
 MAX_COLUMNS, MAX_NUMBERS = 4000, 2**25  # of a model, and of the columns that it is made of
 ROWS = 64  # whose zeros are counted
-SHARED = 0.3  # of a product with a column alone is one of each of several outputs, which all read what is read of it
+SHARED = 0.45  # of a product with a column alone is one of each of several outputs, which all read what is read of it
 SPARSE = 5.0  # numbers of a dense column in the time of one that is stored of a sparse one
 # What a unit of log t costs in products with a column: so many models, and more of them where columns are nearly as
 # many as rows and explain all, each so much of what the products of all pairs of columns would; exponential steps; and
 # stretches with two looks at the rows, and so many numbers beside them.
-MODELS, MORE_MODELS, MODEL_SHARE, STEPS_SHARE, STRETCHES, ASIDE = 2.5, 60.0, 0.25, 1.0, 15, 1.2e6
-MARGIN, WIDER, LARGE = 1.5, 1.8, 1e6  # by which they must be cheaper than stages; more of so many numbers, to fetch
+MODELS, MORE_MODELS, MODEL_SHARE, STEPS_SHARE, STRETCHES, ASIDE = 2.5, 60.0, 0.25, 1.6, 15, 1.2e6
+MARGIN, WIDER, LARGE = 1.5, 1.6, 1e6  # by which they must be cheaper than stages; more of so many numbers, to fetch
 PATIENCE = 1.0  # units of log t, whose cost models may have spent in advance
 GROWTH = 1.5  # of t, for which a model is kept
 STALE = 0.05  # of t: an older model that allows shorter stretches only is renewed

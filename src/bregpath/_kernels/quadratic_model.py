@@ -16,7 +16,7 @@ from bregpath._kernels.exponential import LEAST_SCALE
 from bregpath._kernels.records import Knot, Memory, StepError, Steps, System, cubic
 from bregpath._kernels.reference import INSIDE, NOISE, round_down, rounding
 from bregpath._known_to_core import Kernel
-from bregpath._typing import Array, BoolArray
+from bregpath._typing import Array
 from bregpath.penalties.l1 import L1Penalty
 from bregpath.stores import AbstractBlock
 
@@ -121,11 +121,11 @@ def _hessian(block: AbstractBlock, curvature: Array, has_flat_mean: bool, tools:
     for k in range(q):
         if not has_flat_mean:
             hessian[:, k, :, k] += _products(block, columns, curvature[:, k].sum(axis=1))
-        for l in range(k):
-            products = _products(block, columns, curvature[:, k, l])
-            hessian[:, k, :, l] = hessian[:, l, :, k] = products
+        for other in range(k):
+            products = _products(block, columns, curvature[:, k, other])
+            hessian[:, k, :, other] = hessian[:, other, :, k] = products
             hessian[:, k, :, k] -= products
-            hessian[:, l, :, l] -= products
+            hessian[:, other, :, other] -= products
     return hessian.reshape(m * q, m * q)
 
 
@@ -206,9 +206,8 @@ class Stretch:
         factor = cho_factor(hessian, overwrite_a=True, check_finite=False)
         moved = np.zeros(defect.size)
         moved[movers] = cho_solve(factor, defect[moves] / self.scale, check_finite=False)
-        of_model = self.scale * (model.hessian @ moved).reshape(defect.shape)
-        change = np.where(moves, moved.reshape(defect.shape) / kappa, self.length * (self._mean(defect) - 0.5 * of_model))
-        return change
+        rest = self._mean(defect) - 0.5 * self.scale * (model.hessian @ moved).reshape(defect.shape)
+        return np.where(moves, moved.reshape(defect.shape) / kappa, self.length * rest)
 
     def error(self, tol: float) -> float:
         """The correction over ``tol`` of the largest coefficient; inf if the truth is no number, or the loss rises."""

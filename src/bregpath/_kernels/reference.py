@@ -371,7 +371,7 @@ def values(system: System, alpha: Array, beta: Array) -> Array:
 
 
 def look(system: System, alpha: Array, beta: Array) -> tuple[float, Array, Array, Array]:
-    """Loss, residual, and slopes of the working columns and alpha; slopes that are no numbers where the loss is none."""
+    """Loss, residual, and slopes of working columns and alpha: no numbers where the loss is none."""
     problem, block = system.problem, system.block
     eta = problem.predictor(block, alpha, beta)
     residual, value = problem.residual(eta), problem.value(eta)
