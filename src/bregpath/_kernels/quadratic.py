@@ -40,7 +40,7 @@ from bregpath.stores.base import is_one_hot
 
 __all__ = ["Tools", "advance", "given_up", "most_products"]
 
-MAX_COLUMNS, MAX_NUMBERS = 4000, 2**25  # of a model, and of the columns that it is made of
+MAX_COLUMNS, MAX_NUMBERS = 4000, 2**25  # of a model, with all their outputs, and of the columns that it is made of
 ROWS = 64  # whose zeros are counted
 SHARED = 0.45  # of a product with a column alone is one of each of several outputs, which all read what is read of it
 SPARSE = 5.0  # numbers of a dense column in the time of one that is stored of a sparse one
@@ -84,8 +84,8 @@ def _estimated(system: System) -> Estimate:
 def _estimate(system: System) -> Estimate:
     """The rule does not mention the columns that work: a screened path takes the steps of the unscreened one."""
     problem, store = system.problem, system.problem.store
-    n, p = store.shape
-    is_plain = is_known_as(system.block, "dense", "csc") and p <= min(n, MAX_COLUMNS)
+    (n, p), q = store.shape, problem.offset.shape[1]
+    is_plain = is_known_as(system.block, "dense", "csc") and p <= n and p * q <= MAX_COLUMNS
     numbers = _numbers(store) if is_plain else math.inf
     has_l1 = is_known_as(problem.penalty, "l1") and not exponential.has_box(problem.penalty)
     has_curvature = store.has_intercepts and not problem.loss.has_domain
@@ -93,7 +93,6 @@ def _estimate(system: System) -> Estimate:
         return NO_MODELS
     if exponential.has_stiff_intercept(problem):
         return NO_MODELS
-    q = problem.offset.shape[1]
     numbers *= SHARED * q if q > 1 else 1.0
     pairs = max(q * (q - 1) / 2, 1.0)  # of outputs, each with a matrix of its own
     model, stretch = 0.5 * pairs * (MODEL_SHARE * n * p * p + ASIDE) / numbers, 4 * p + ASIDE / numbers

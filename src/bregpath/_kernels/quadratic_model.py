@@ -79,20 +79,17 @@ class Model:
     """
 
     def __init__(self, system: System, eta: Array, tools: Tools) -> None:
-        problem, penalty, q = system.problem, system.penalty, eta.shape[1]
-        curvature = np.stack([problem.curvature(eta, np.tile(output, (len(eta), 1))) for output in np.eye(q)], axis=2)
-        self.scale, self.tools = float(curvature.trace(axis1=1, axis2=2).sum()), tools
+        problem, penalty, q, self.tools = system.problem, system.penalty, eta.shape[1], tools
+        self.hessian, self.scale, only_differences = _hessian(system, eta, tools)
         if not (self.scale > 0 and math.isfinite(self.scale)):
             raise StepError("the loss has no curvature")
-        # Where only differences between outputs count, to change all by the same changes nothing.
-        has_flat_mean = bool(np.abs(curvature.sum(axis=2)).max() <= ROUNDING * np.abs(curvature).max())
-        self.hessian = _hessian(system.block, curvature / self.scale, has_flat_mean, tools)
+        self.hessian /= self.scale
         if not problem.fit_intercept:
             self.hessian[-q:] = self.hessian[:, -q:] = 0.0
         rest = 0.0 if problem.fit_intercept else np.inf
         edges = (penalty.weights, rest), (penalty.lower, -np.inf), (penalty.upper, np.inf)
         flat = L1Penalty(*(np.append(x, np.full(q, of_intercept))[:, None] for x, of_intercept in edges))
-        block: Any = MomentsOnly(self.hessian, np.zeros(len(self.hessian)), q if has_flat_mean else 1)
+        block: Any = MomentsOnly(self.hessian, np.zeros(len(self.hessian)), q if only_differences else 1)
         problem = replace(problem, fit_intercept=False)
         self.system = replace(system, problem=problem, block=block, penalty=flat, cache={})
 
@@ -114,19 +111,24 @@ class Model:
         return steps  # type: ignore[no-any-return]
 
 
-def _hessian(block: AbstractBlock, curvature: Array, has_flat_mean: bool, tools: Tools) -> Array:
-    """That of all coefficients, from those (n, q, q) of the rows."""
-    m, q, columns = block.shape[1] + 1, curvature.shape[2], tools.columns_of(block)
-    hessian = np.zeros((m, q, m, q))
+def _hessian(system: System, eta: Array, tools: Tools) -> tuple[Array, float, bool]:
+    """That of all coefficients, its scale, and whether only differences between outputs count."""
+    block, (n, q) = system.block, eta.shape
+    m, columns = block.shape[1] + 1, tools.columns_of(block)
+    hessian, scale, only_differences = np.zeros((m, q, m, q)), 0.0, True
     for k in range(q):
-        if not has_flat_mean:
-            hessian[:, k, :, k] += _products(block, columns, curvature[:, k].sum(axis=1))
+        curvature = system.problem.curvature(eta, np.tile(np.eye(q)[k], (n, 1)))
+        scale += float(curvature[:, k].sum())
+        of_all = curvature.sum(axis=1)  # when all outputs change by the same
+        if np.abs(of_all).max() > ROUNDING * np.abs(curvature).max():
+            only_differences = False
+            hessian[:, k, :, k] += _products(block, columns, of_all)
         for other in range(k):
-            products = _products(block, columns, curvature[:, k, other])
+            products = _products(block, columns, curvature[:, other])
             hessian[:, k, :, other] = hessian[:, other, :, k] = products
             hessian[:, k, :, k] -= products
             hessian[:, other, :, other] -= products
-    return hessian.reshape(m * q, m * q)
+    return hessian.reshape(m * q, m * q), scale, only_differences
 
 
 def _products(block: AbstractBlock, columns: Any, w: Array) -> Array:
