@@ -58,7 +58,7 @@ PEERS = {
     for peer in (
         Peer(OURS, "bregpath", "here"),
         Peer("glmnet", "glmnet", "R"),
-        # Of several classes its penalty is one of rows of coefficients: another problem.
+        # Of several classes its default penalty is another one, of rows of coefficients; not tried there.
         Peer("adelie", "adelie", "peers", applies=_has_one_output, validates=_has_one_output),
         # celer_path has no intercept: the same problem only where X and y are centred and the loss is squared. Its
         # LassoCV (0.7.4) does not start beside scikit-learn 1.9, and there is none for the logistic loss.

@@ -14,6 +14,8 @@ which is exact for what is slow and for what is fast within the stretch, and a r
 square of the time), and a stretch is short enough if it is little. The next one begins with the true slope, so that
 errors of what is fast, as nearly all is late in a path, cannot add up.
 
+Of several outputs each coefficient is a coordinate, and H has a block for each pair of outputs.
+
 H is renewed now and then; in between its scale follows the slopes that are seen. To make it takes about as long as a
 number of gradients that is an eighth of that of the columns, so it has to last: stages are watched as they go, models
 take over where they would be cheaper (`most_products`), and are given up where they are not.
@@ -42,7 +44,7 @@ __all__ = ["Tools", "advance", "given_up", "most_products"]
 
 MAX_COLUMNS, MAX_NUMBERS = 4000, 2**25  # of a model, with all their outputs, and of the columns that it is made of
 ROWS = 64  # whose zeros are counted
-SHARED = 0.45  # of a product with a column alone is one of each of several outputs, which all read what is read of it
+SHARED = 0.45  # of a product with a dense column alone is one of each of several outputs, which share what is read
 SPARSE = 5.0  # numbers of a dense column in the time of one that is stored of a sparse one
 # What a unit of log t costs in products with a column: so many models, and more of them where columns are nearly as
 # many as rows and explain all, each so much of what the products of all pairs of columns would; exponential steps; and
@@ -86,14 +88,13 @@ def _estimate(system: System) -> Estimate:
     problem, store = system.problem, system.problem.store
     (n, p), q = store.shape, problem.offset.shape[1]
     is_plain = is_known_as(system.block, "dense", "csc") and p <= n and p * q <= MAX_COLUMNS
-    numbers = _numbers(store) if is_plain else math.inf
+    numbers = _numbers(store, q) if is_plain else math.inf
     has_l1 = is_known_as(problem.penalty, "l1") and not exponential.has_box(problem.penalty)
     has_curvature = store.has_intercepts and not problem.loss.has_domain
-    if system.step is not None or not (numbers * p <= MAX_NUMBERS and has_l1 and has_curvature):
+    if system.step is not None or not (numbers * p <= MAX_NUMBERS * q and has_l1 and has_curvature):
         return NO_MODELS
     if exponential.has_stiff_intercept(problem):
         return NO_MODELS
-    numbers *= SHARED * q if q > 1 else 1.0
     pairs = max(q * (q - 1) / 2, 1.0)  # of outputs, each with a matrix of its own
     model, stretch = 0.5 * pairs * (MODEL_SHARE * n * p * p + ASIDE) / numbers, 4 * p + ASIDE / numbers
     models = (MODELS + MORE_MODELS * (p / n) ** 2) * model
@@ -101,8 +102,8 @@ def _estimate(system: System) -> Estimate:
     return Estimate(model, stretch, margin * (models + STEPS_SHARE * (p * q) ** 3 / numbers + STRETCHES * stretch))
 
 
-def _numbers(store: AbstractStore) -> float:
-    """About how many a product with a column passes over, however X is stored; inf where many rows are alike.
+def _numbers(store: AbstractStore, q: int) -> float:
+    """About how many a product of q outputs passes over, however X is stored; inf where many rows are alike.
 
     Stages pass over the different ones only, and of one-hot data these are few.
     """
@@ -110,7 +111,7 @@ def _numbers(store: AbstractStore) -> float:
     filled = store.filled(np.arange(ROWS) * n // ROWS)
     if filled is None or (filled.mean() <= 0.5 * p and is_one_hot(filled)):
         return math.inf
-    return n * min(1.0, SPARSE * float(filled.mean()) / p)
+    return n * q * min(SHARED if q > 1 else 1.0, SPARSE * float(filled.mean()) / p)
 
 
 def given_up(memory: Memory) -> Memory:
