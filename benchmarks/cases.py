@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 SEED = 20180409
+SHIPPED = {"cancer": "load_breast_cancer", "digits": "load_digits"}  # with scikit-learn
 RATIO = 0.01  # lambda_min / lambda_max, and t0 / t_end
 POINTS = 100
 NOISE = 1.0  # standard deviation of the gaussian response around X beta
@@ -31,6 +32,7 @@ class Case:
     density: float | None = None
     signal: float | None = None  # standard deviation of the predictor; None: that of coefficients 1 and -1
     source: str = ""
+    classes: int = 0  # of a simulated multinomial response
     losses: tuple[str, ...] = ("logistic", "gaussian")
     dfmax: int = 0  # where paths end, in variables; 0: at the end of the window
 
@@ -46,7 +48,7 @@ class Data:
     """A standardised design, a response, and what is asked of it."""
 
     X: Any  # (n, p) float64 by columns, or scipy.sparse CSC
-    y: np.ndarray  # 0 / 1, or centred with standard deviation 1
+    y: np.ndarray  # 0 / 1, numbers of classes, or centred with standard deviation 1
     loss: str
     standardize: bool = True
     ratio: float = RATIO
@@ -86,6 +88,8 @@ CASES = {
         Case("leukemia", 72, 7129, source="leukemia.npz", losses=("logistic",)),
         Case("mushrooms", 8124, 112, source="mushrooms.libsvm.gz", losses=("logistic",)),
         Case("a9a", 32561, 123, source="a9a.libsvm.gz", losses=("logistic",)),
+        Case("classes", 5000, 100, 20, signal=0.5, classes=3, losses=("multinomial",)),
+        Case("digits", 1797, 64, source="digits", losses=("multinomial",)),
         Case("tiny", 60, 10, 3),
     )
 }
@@ -99,7 +103,7 @@ def data_folder() -> Path:
 
 def is_present(case: Case) -> bool:
     """Whether the data of a case can be made here."""
-    return case.source in ("", "cancer") or (data_folder() / case.source).is_file()
+    return case.source in ("", *SHIPPED) or (data_folder() / case.source).is_file()
 
 
 def make_data(case: Case, loss: str, **settings: Any) -> Data:
@@ -109,6 +113,8 @@ def make_data(case: Case, loss: str, **settings: Any) -> Data:
     X = scale(X)
     if loss == "gaussian":
         y = (y - y.mean()) / y.std()
+    elif loss == "multinomial":
+        y = np.unique(y, return_inverse=True)[1]
     else:
         y = (y == y.max()).astype(float)
     return Data(X, np.ascontiguousarray(y, dtype=float), loss, dfmax=case.dfmax, **settings)
@@ -120,6 +126,9 @@ def _simulate(case: Case, loss: str) -> tuple[Any, np.ndarray]:
 
     simulation = make_logistic(case.n, case.p, case.s, M=1.0, seed=SEED, density=case.density)
     rng, eta = np.random.default_rng(SEED + 1), simulation.X @ simulation.coef
+    if loss == "multinomial":
+        eta = simulation.X[:, : case.s] @ rng.standard_normal((case.s, case.classes))
+        return simulation.X, (case.signal * eta / eta.std() + rng.gumbel(size=eta.shape)).argmax(axis=1)
     if case.signal is not None:
         eta *= case.signal / eta.std()
     if loss == "gaussian":
@@ -140,10 +149,10 @@ def _load(case: Case) -> tuple[Any, np.ndarray]:
 
 
 def _read(source: str) -> tuple[Any, np.ndarray]:
-    if source == "cancer":
-        from sklearn.datasets import load_breast_cancer
+    if source in SHIPPED:
+        from sklearn import datasets
 
-        X, y = load_breast_cancer(return_X_y=True)
+        X, y = getattr(datasets, SHIPPED[source])(return_X_y=True)
         return np.asfortranarray(X, dtype=float), y
     file = data_folder() / source
     if file.suffix == ".npz":

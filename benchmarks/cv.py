@@ -53,7 +53,7 @@ def print_cv(row: dict[str, Any], names: list[str], header: bool) -> None:
 def parse(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.cv", description=__doc__)
     parser.add_argument("--cases", default=",".join(CV_CASES))
-    parser.add_argument("--losses", default="logistic,gaussian")
+    parser.add_argument("--losses", default="logistic,gaussian,multinomial")
     names = ",".join(asked("validates"))
     parser.add_argument("--peers", default=names, help=f"some of {names}")
     parser.add_argument("--repeats", type=int, default=5)

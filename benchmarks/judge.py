@@ -10,6 +10,7 @@ from benchmarks.peers import OURS, PEERS
 PATH_TARGETS = {
     "logistic": {"a": 2.5, "b": 3.0, "c": 2.5, "d": 2.5, "e": 2.0, "f": 2.5, "a9a": 2.0},
     "gaussian": {"a": 1.2, "b": 1.8, "c": 1.5, "d": 2.0, "f": 2.5},
+    "multinomial": {},
 }
 CV_TARGETS = {
     "logistic": {"a": 5.0, "b": 5.0, "c": 3.0, "d": 7.0, "e": 3.0, "f": 3.0, "a9a": 3.0},

@@ -47,7 +47,7 @@ def run_case(
 def parse(argv: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description=__doc__)
     parser.add_argument("--cases", default=",".join(DEFAULT_CASES), help=f"some of {', '.join(CASES)}")
-    parser.add_argument("--losses", default="logistic,gaussian")
+    parser.add_argument("--losses", default="logistic,gaussian,multinomial")
     parser.add_argument("--repeats", type=int, default=5, help="rounds; the median counts")
     parser.add_argument("--peers", default=",".join(asked("applies")), help=f"some of {', '.join(PEERS)}")
     parser.add_argument("--limit", type=float, default=Plan.limit, help="seconds a fit of a peer may take")

@@ -24,8 +24,12 @@ from benchmarks.peers import PEERS
 
 def describe(data: Data, point: dict[str, Any]) -> dict[str, Any]:
     """Points, non-zeros and mean training loss of a model."""
-    coef = np.asarray(point.pop("coef"))
-    eta = np.asarray(data.X @ coef).ravel() + point.pop("intercept")
+    coef = np.reshape(point.pop("coef"), (data.X.shape[1], -1))
+    eta = np.asarray(data.X @ coef) + point.pop("intercept")
+    if data.loss == "multinomial":
+        loss = np.mean(np.logaddexp.reduce(eta, axis=1) - eta[np.arange(len(eta)), data.y.astype(int)])
+        return {"nnz": int(np.count_nonzero(coef)), "loss": float(loss), **point}
+    eta = eta.ravel()
     if data.loss == "logistic":
         loss = np.mean(np.logaddexp(0.0, eta) - data.y * eta)
     else:
@@ -43,9 +47,9 @@ def warm_up(peer: Any, data: Data) -> None:
         rows = 60
     else:
         small = np.asfortranarray(np.random.default_rng(0).standard_normal((rows, columns)))
-    y = np.arange(rows) % 2 + 0.0
+    y = np.arange(rows) % (3 if data.loss == "multinomial" else 2) + 0.0
     first = getattr(peer, "fit", None) or peer.cross_validate
-    first(replace(data, X=small, y=y if data.loss == "logistic" else y - y.mean(), points=5))
+    first(replace(data, X=small, y=y - y.mean() if data.loss == "gaussian" else y, points=5))
 
 
 def package_version(name: str) -> str:

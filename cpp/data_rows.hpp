@@ -77,6 +77,13 @@ class DataRows : public Rows {
         return loss(aside_.data(), aside_.data() + size_);
     }
 
+    double look(const Point& at, double* residual, double* speed) override {
+        tell_apart(at.columns);
+        const double value = evaluate(at, r_.data(), speed, true);
+        transpose(of_rows(r_, residual_), n_alpha, n, residual);
+        return value;
+    }
+
     void update_hessian() override { set_curvature(now_.eta.data()); }
 
    protected:

@@ -43,6 +43,7 @@ class Exponential {
         std::transform(low_.begin(), low_.end(), low_tie_.begin(), tie_at);
         std::transform(high_.begin(), high_.end(), high_tie_.begin(), tie_at);
         require(set_.max_modes <= kMostDirections, "so many modes have no room");
+        if (gram.has("outputs")) outputs_ = gram.get<Size>("outputs");
         if (block.contains("make_rows")) make_rows_ = block["make_rows"], has_row_.assign(m_, false), wait_.resize(m_);
     }
 
@@ -169,6 +170,8 @@ class Exponential {
         basis_.resize(set_.max_modes * size), rest_.assign(size, 0.0);
         diagonal_.clear(), off_.clear(), rates_.clear();
         for (size_t i = 0; i < movers_.size(); ++i) rest_[i] = slope_[movers_[i]];
+        find_whole();
+        take_means_off();
         const double speed = std::sqrt(dot(rest_.data(), rest_.data(), size));
         double left = speed;
         for (bool is_enough = speed == 0; !is_enough;) {
@@ -180,9 +183,26 @@ class Exponential {
             left = kernels->next_direction(size, inverse_.matrix(), inverse_.stride(), basis_.data(), k, left, rest_.data(),
                                            &diagonal_[k]);
             if (!std::isfinite(left)) return false;
+            take_means_off();
             is_enough = are_enough(left, speed, length);
         }
         return true;
+    }
+
+    // Where columns begin among the movers that move with all their outputs.
+    void find_whole() {
+        whole_.clear();
+        const Size count = Size(movers_.size()), last = outputs_ - 1;
+        for (Size i = 0; last > 0 && i + last < count; ++i)
+            if (movers_[i] % outputs_ == 0 && movers_[i + last] == movers_[i] + last) whole_.push_back(i);
+    }
+
+    // Of outputs that move together only rounding moves the mean, and nothing damps it.
+    void take_means_off() {
+        for (const Size i : whole_) {
+            const double mean = std::accumulate(&rest_[i], &rest_[i] + outputs_, 0.0) / double(outputs_);
+            for (Size l = 0; l < outputs_; ++l) rest_[i + l] -= mean;
+        }
     }
 
     // By how much a direction moves the mean of the predictor.
@@ -361,6 +381,8 @@ class Exponential {
     std::vector<double> z_, slope_, beta_, integral_;
     std::vector<double> lowest_, highest_;  // between which values a coordinate goes
     std::vector<Size> movers_, crossing_;
+    Size outputs_ = 1;  // columns, side by side, that are outputs of one of which only differences count; 1: none are
+    std::vector<Size> whole_;  // of the movers, the first of all outputs of a column
     std::vector<Size> starting_;  // of the movers, those that begin at zero
     std::vector<Column> rows_;  // of the Gram matrix
     MoverInverse inverse_;

@@ -24,39 +24,59 @@ const Eight* column_of(const Panels& x, const double* panel, Size c) {
     return reinterpret_cast<const Eight*>(panel + x.at[c] * kPanelRows);
 }
 
-// eta += X beta on the rows of a panel.
-void add_panel(const Panels& x, const double* panel, const double* beta, double* eta) {
-    Eight* e = reinterpret_cast<Eight*>(eta);
-    Eight e0 = e[0], e1 = e[1], e2 = e[2], e3 = e[3];
-    for (Size c = 0; c < x.k; ++c) {
+// Outputs that meet a panel together, so that what is read of it is used for each of them.
+constexpr Size kOutputs = kWide == 8 ? 4 : 1;
+
+// eta += X beta on the rows of a panel, of some outputs that are `apart` from each other.
+template <int outputs>
+void add_panel(const Panels& x, const double* panel, const double* beta, double* eta, Size apart) {
+    Eight sums[outputs][4];
+    for (int l = 0; l < outputs; ++l)
+        for (int i = 0; i < 4; ++i) sums[l][i] = reinterpret_cast<const Eight*>(eta + l * apart)[i];
+    const Size k = x.k;
+    for (Size c = 0; c < k; ++c) {
         const Eight* column = column_of(x, panel, c);
-        const double b = beta[c];
-        e0.add(b, column[0]), e1.add(b, column[1]), e2.add(b, column[2]), e3.add(b, column[3]);
+        for (int l = 0; l < outputs; ++l)
+            for (int i = 0; i < 4; ++i) sums[l][i].add(beta[l * k + c], column[i]);
     }
-    e[0] = e0, e[1] = e1, e[2] = e2, e[3] = e3;
+    for (int l = 0; l < outputs; ++l)
+        for (int i = 0; i < 4; ++i) reinterpret_cast<Eight*>(eta + l * apart)[i] = sums[l][i];
 }
 
-// The rows of a panel times r, added to eight sums of each column.
-void add_panel_dots(const Panels& x, const double* panel, const double* r, double* lanes) {
-    const Eight* u = reinterpret_cast<const Eight*>(r);
-    const Eight u0 = u[0], u1 = u[1], u2 = u[2], u3 = u[3];
-    Eight* sums = reinterpret_cast<Eight*>(lanes);
-    for (Size c = 0; c < x.k; ++c) {
+// The rows of a panel times r, added to eight sums of each column, of some outputs.
+template <int outputs>
+void add_panel_dots(const Panels& x, const double* panel, const double* r, double* lanes, Size apart) {
+    Eight u[outputs][4];
+    for (int l = 0; l < outputs; ++l)
+        for (int i = 0; i < 4; ++i) u[l][i] = reinterpret_cast<const Eight*>(r + l * apart)[i];
+    const Size k = x.k;
+    for (Size c = 0; c < k; ++c) {
         const Eight* column = column_of(x, panel, c);
-        Eight sum = sums[c];
-        sum.add(u0, column[0]), sum.add(u1, column[1]), sum.add(u2, column[2]), sum.add(u3, column[3]);
-        sums[c] = sum;
+        Eight* to = reinterpret_cast<Eight*>(lanes) + c;
+        Eight sums[outputs];
+        for (int l = 0; l < outputs; ++l) sums[l] = to[l * k];
+        for (int i = 0; i < 4; ++i) {
+            const Eight rows = column[i];
+            for (int l = 0; l < outputs; ++l) sums[l].add(u[l][i], rows);
+        }
+        for (int l = 0; l < outputs; ++l) to[l * k] = sums[l];
     }
 }
+
+using OnPanel = void (*)(const Panels&, const double* panel, const double* from, double* to, Size apart);
+constexpr OnPanel kAddPanel[] = {add_panel<1>, add_panel<2>, add_panel<3>, add_panel<4>};
+constexpr OnPanel kAddPanelDots[] = {add_panel_dots<1>, add_panel_dots<2>, add_panel_dots<3>, add_panel_dots<4>};
 
 // What is done with the rows of a panel, of which the last may have fewer: then with as many, the others of which are zero.
 template <class Work>
-void on_panel(Size m, double* rows, Work work) {
-    if (m == kPanelRows) return work(rows);
-    double padded[kPanelRows] = {};
-    for (Size i = 0; i < m; ++i) padded[i] = rows[i];
-    work(padded);
-    for (Size i = 0; i < m; ++i) rows[i] = padded[i];
+void on_panel(Size outputs, Size m, double* rows, Size apart, Work work) {
+    if (m == kPanelRows) return work(rows, apart);
+    double padded[kOutputs * kPanelRows] = {};
+    for (Size l = 0; l < outputs; ++l)
+        for (Size i = 0; i < m; ++i) padded[l * kPanelRows + i] = rows[l * apart + i];
+    work(padded, kPanelRows);
+    for (Size l = 0; l < outputs; ++l)
+        for (Size i = 0; i < m; ++i) rows[l * apart + i] = padded[l * kPanelRows + i];
 }
 
 // eta = start + X beta, then what is done with some rows of it, which leaves r there, then g = X' r.
@@ -69,15 +89,23 @@ void pass(const Panels& x, Size q, const double* offset, const double* start, co
         for (Size i = first; i < end; i += kPanelRows) {
             const double* panel = x.numbers + i / kPanelRows * x.stride;
             const Size m = end - i < kPanelRows ? end - i : kPanelRows;
-            for (Size l = 0; l < q; ++l) on_panel(m, vector + l * x.n + i, [&](double* u) { work(panel, l * x.k, u); });
+            for (Size l = 0; l < q; l += kOutputs) {
+                const Size outputs = q - l < kOutputs ? q - l : kOutputs;
+                on_panel(outputs, m, vector + l * x.n + i, x.n,
+                         [&](double* u, Size apart) { work(outputs - 1, panel, l * x.k, u, apart); });
+            }
         }
     };
     for (Size i = 0; i < x.n; i += rows) {
         const Size end = x.n - i < rows ? x.n : i + rows;
         start_rows(offset, q, x.n, i, end - i, start, eta);
-        each_panel(i, end, eta, [&](const double* panel, Size c, double* u) { add_panel(x, panel, beta + c, u); });
+        each_panel(i, end, eta, [&](Size others, const double* panel, Size c, double* u, Size apart) {
+            kAddPanel[others](x, panel, beta + c, u, apart);
+        });
         between(i, end - i);
-        each_panel(i, end, r, [&](const double* panel, Size c, double* u) { add_panel_dots(x, panel, u, lanes + c * kPanelLanes); });
+        each_panel(i, end, r, [&](Size others, const double* panel, Size c, double* u, Size apart) {
+            kAddPanelDots[others](x, panel, u, lanes + c * kPanelLanes, apart);
+        });
     }
     for (Size c = 0; c < q * x.k; ++c) {
         const double* s = lanes + c * kPanelLanes;

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <stdexcept>
 #include <vector>
 
 #include "chebyshev.hpp"
@@ -59,6 +60,8 @@ class Rows {
 
     // --- the loss and its Hessian
     virtual double value(const Point& at) = 0;
+    // The same, the residual (n, n_alpha) of Python, and the speed of the columns and alpha.
+    virtual double look(const Point&, double* /* residual */, double* /* speed */) { throw std::logic_error("nobody looks here"); }
     // Whether it is infinite in places.
     virtual bool has_domain() const { return false; }
     // Use the Hessian at `now`, unless a frozen one is in use.

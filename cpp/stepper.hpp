@@ -84,6 +84,11 @@ class Stepper {
         return rows_->value({index, beta_.data(), alpha});
     }
 
+    // The same, the residual, and the speed of all columns and alpha.
+    double look(const double* alpha, const double* beta, double* residual, double* speed) {
+        return rows_->look({everything_, beta, alpha}, residual, speed);
+    }
+
    private:
     // --- one step
 

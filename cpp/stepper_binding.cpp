@@ -291,6 +291,21 @@ class PyStepper {
         }
     }
 
+    // Loss, residual (n, q) and speeds at coefficients (m, q) and intercepts.
+    double look(nb::dict arrays) {
+        const Named point("the point", arrays);
+        const Size n_alpha = stepper_->rows().n_alpha;
+        const double *alpha = point.numbers("alpha", {n_alpha}), *beta = point.numbers("beta", {m_, q_});
+        double *residual = point.array<double>("residual", {n_, n_alpha}), *slope = point.array<double>("slope", {m_, q_}),
+               *alpha_slope = point.array<double>("alpha_slope", {n_alpha});
+        nb::gil_scoped_release nogil;
+        std::vector<double> inside(m_ * q_), speed(m_ * q_ + n_alpha);
+        transpose(beta, m_, q_, inside.data());
+        const double value = stepper_->look(alpha, inside.data(), residual, speed.data());
+        transpose(speed.data(), q_, m_, slope), std::copy_n(speed.end() - n_alpha, n_alpha, alpha_slope);
+        return value;
+    }
+
     Size n_grouped() const { return stepper_->rows().n_grouped(); }
     Size n_at_work() const { return stepper_->rows().n_at_work(); }
 
@@ -386,6 +401,7 @@ void bind_stepper(nb::module_& m, const Kernels* chosen) {
         .def("advance", &PyStepper::advance, nb::arg("arrays"), nb::arg("until"), nb::arg("max_steps"),
              nb::arg("keep_rows"), nb::arg("most_products") = kInfinity)
         .def("values", &PyStepper::values, nb::arg("arrays"))
+        .def("look", &PyStepper::look, nb::arg("arrays"))
         .def_prop_ro("n_grouped", &PyStepper::n_grouped, "Columns that are multiplied by the patterns of their rows.")
         .def_prop_ro("n_at_work", &PyStepper::n_at_work, "Rows that steps work on, where one may stand for many.");
 }

@@ -37,6 +37,16 @@ def test_side_by_side(tmp_path: Path) -> None:
     assert "best/ours" in printed
 
 
+def test_several_classes(tmp_path: Path) -> None:
+    words = ("--losses", "multinomial", "--peers", "bregpath", "--quick", "--out", str(tmp_path))
+    for module, file, cases in (("run", "times.json", "classes,digits"), ("cv", "cv.json", "digits")):
+        _run(module, "--cases", cases, *words)
+        rows = json.loads((tmp_path / file).read_text())["rows"]
+        systems = [row["systems"]["bregpath"] if module == "run" else row["cv"]["systems"]["bregpath"] for row in rows]
+        assert len(rows) == len(cases.split(","))
+        assert all(0 < system["loss"] < np.log(10) and system["nnz"] > 10 for system in systems)
+
+
 def test_cross_validation(tmp_path: Path) -> None:
     words = ("--cases", "tiny", "--losses", "gaussian", "--peers", "bregpath,sklearn", "--repeats", "1")
     printed = _run("cv", *words, "--out", str(tmp_path))

@@ -37,6 +37,10 @@ class Peer:
     same_problem: Callable[[bool, str], bool] = lambda sparse, loss: True  # (X is sparse, loss)
 
 
+def _has_one_output(case: str, loss: str) -> bool:
+    return loss != "multinomial"
+
+
 def _in_time(case: str, loss: str) -> bool:
     return case in SMALL or (loss == "gaussian" and case in LARGE_GAUSSIAN)
 
@@ -54,7 +58,8 @@ PEERS = {
     for peer in (
         Peer(OURS, "bregpath", "here"),
         Peer("glmnet", "glmnet", "R"),
-        Peer("adelie", "adelie", "peers"),
+        # Of several classes its default penalty is another one, of rows of coefficients; not tried there.
+        Peer("adelie", "adelie", "peers", applies=_has_one_output, validates=_has_one_output),
         # celer_path has no intercept: the same problem only where X and y are centred and the loss is squared. Its
         # LassoCV (0.7.4) does not start beside scikit-learn 1.9, and there is none for the logistic loss.
         Peer(

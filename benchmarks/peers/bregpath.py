@@ -26,7 +26,7 @@ def end(data: Any, result: Any) -> dict[str, Any]:
     path, coef, intercept = result
     last = coef[[-1]].toarray().ravel()
     stats = {key: getattr(path.stats, key) for key in ("steps", "refreshes", "column_products")}
-    return {"points": len(path.t), "intercept": float(intercept[-1]), "coef": last, "stats": stats}
+    return {"points": len(path.t), "intercept": intercept[-1], "coef": last, "stats": stats}
 
 
 def cross_validate(data: Any) -> dict[str, Any]:

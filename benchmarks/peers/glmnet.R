@@ -29,10 +29,14 @@ jobs <- list(fit = function() do.call(glmnet, c(list(x = X, y = y), options, win
 describe <- function(model) {
   path <- if (inherits(model, "cv.glmnet")) model$glmnet.fit else model
   chosen <- if (inherits(model, "cv.glmnet")) model$lambda.min else min(path$lambda)
-  theta <- as.numeric(coef(path, s = chosen))
-  eta <- as.numeric(X %*% theta[-1]) + theta[1]
-  loss <- if (family == "binomial") mean(pmax(eta, 0) - y * eta + log1p(exp(-abs(eta)))) else mean((y - eta)^2) / 2
-  sprintf('"points": %d, "nnz": %d, "loss": %.8g', length(path$lambda), sum(theta[-1] != 0), loss)
+  theta <- coef(path, s = chosen)
+  theta <- if (is.list(theta)) sapply(theta, as.numeric) else as.matrix(theta)
+  eta <- as.matrix(X %*% theta[-1, , drop = FALSE]) + rep(theta[1, ], each = n)
+  loss <- switch(family,
+                 binomial = mean(pmax(eta, 0) - y * eta + log1p(exp(-abs(eta)))),
+                 multinomial = mean(log(rowSums(exp(eta))) - eta[cbind(seq_len(n), y + 1)]),
+                 gaussian = mean((y - eta)^2) / 2)
+  sprintf('"points": %d, "nnz": %d, "loss": %.8g', length(path$lambda), sum(theta[-1, ] != 0), loss)
 }
 
 answer <- function(text) {
@@ -41,7 +45,7 @@ answer <- function(text) {
 }
 
 small <- matrix(sin(seq_len(300)), 30)
-invisible(glmnet(small, rep(0:1, 15), family = family))
+invisible(glmnet(small, rep(seq_len(if (family == "multinomial") 3 else 2), length.out = 30), family = family))
 answer(sprintf('"ready": true, "version": "%s", "r": "%s.%s", "jobs": [%s]', packageVersion("glmnet"), R.version$major,
                R.version$minor, paste0('"', names(jobs), '"', collapse = ", ")))
 

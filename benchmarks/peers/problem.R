@@ -4,7 +4,7 @@ lines <- read.delim(file.path(folder, "meta.tsv"), header = FALSE, colClasses = 
 meta <- as.list(setNames(lines[[2]], lines[[1]]))
 n <- as.integer(meta$n)
 p <- as.integer(meta$p)
-family <- if (meta$loss == "logistic") "binomial" else "gaussian"
+family <- if (meta$loss == "logistic") "binomial" else meta$loss
 
 read_bin <- function(name, count, what = "double") {
   connection <- file(file.path(folder, name), "rb")

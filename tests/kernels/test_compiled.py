@@ -55,6 +55,16 @@ def no_gram(monkeypatch):
     monkeypatch.setattr(GramBlock, "pays_whole", staticmethod(lambda *_: False))
 
 
+@pytest.mark.parametrize("n_rows", [31, 64, 301])
+@pytest.mark.parametrize("q", [3, 4, 5, 9])
+def test_outputs_that_share_what_is_read(q, n_rows):
+    """However many outputs there are beyond whole lots, and rows beyond whole panels."""
+    rng = np.random.default_rng(10 * n_rows + q)
+    X, y = rng.standard_normal((n_rows, 12)), np.arange(n_rows) % q
+    X[:, 0] += y
+    assert_same(*both(X, y, loss="multinomial", t_ratio=8.0, n_times=20))
+
+
 @pytest.mark.parametrize("h", [0.5, 0.7109375, 3.0, 1e-9])
 def test_rounding_does_not_shorten_a_step_of_few_bits(h):
     step = round_down(h)

@@ -16,7 +16,8 @@ from bregpath._kernels.quadratic_model import Model
 from bregpath.stores import base
 from tests.helpers import assert_same_path
 
-LOSSES = ("logistic", "poisson", "huber")
+LOSSES = ("logistic", "poisson", "huber", "multinomial")
+of_one_or_several_outputs = pytest.mark.parametrize("loss", ["logistic", "multinomial"])
 
 
 @pytest.fixture
@@ -31,6 +32,9 @@ def noisy(loss: str, n: int = 500, p: int = 40, seed: int = 0) -> tuple[np.ndarr
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, p)) + 0.5 * rng.standard_normal((n, 1))
     eta = 0.15 * X[:, :8] @ rng.standard_normal(8)
+    if loss == "multinomial":
+        eta = 0.3 * X[:, :8] @ rng.standard_normal((8, 4)) + rng.gumbel(size=(n, 4))
+        return X, eta.argmax(axis=1)
     if loss == "logistic":
         return X, (rng.random(n) < 1 / (1 + np.exp(-eta))).astype(float)
     if loss == "poisson":
@@ -44,8 +48,8 @@ def trace(X: Any, y: Any, **options: Any) -> bregpath.Path:
 
 def deviation(path: bregpath.Path, exact: bregpath.Path) -> float:
     """Largest error of a coefficient over the largest coefficient, at any time."""
-    largest = np.maximum(np.abs(exact.coef).max(axis=1), 1e-2 * np.abs(exact.coef).max())
-    return float((np.abs(path.coef - exact.coef).max(axis=1) / largest).max())
+    size, error = (np.abs(x).reshape(len(exact.t), -1).max(axis=1) for x in (exact.coef, path.coef - exact.coef))
+    return float((error / np.maximum(size, 1e-2 * size.max())).max())
 
 
 class Exponential:
@@ -67,8 +71,9 @@ class Exponential:
 @pytest.mark.parametrize("loss", LOSSES)
 def test_models_err_no_more_than_stages(loss, monkeypatch):
     by_models, by_stages = [], []
+    size = (300, 15) if loss == "multinomial" else (500, 40)
     for seed in range(4):
-        X, y = noisy(loss, seed=seed)
+        X, y = noisy(loss, *size, seed=seed)
         with monkeypatch.context() as patch:
             path = trace(X, y, loss=loss, tol=0.01)
             patch.setattr(quadratic, "_estimate", lambda system: quadratic.NO_MODELS)
@@ -116,10 +121,11 @@ def test_limits_and_factors_hold(monkeypatch):
 
 
 @pytest.mark.usefixtures("kernels", "eager")
-def test_sparse_columns_are_the_dense_ones():
-    X, y = noisy("logistic", n=400)  # so few rows that a dense X stays as it is
+@of_one_or_several_outputs
+def test_sparse_columns_are_the_dense_ones(loss):
+    X, y = noisy(loss, n=400)  # so few rows that a dense X stays as it is
     X = np.where(np.random.default_rng(3).random(X.shape) < 0.3, X, 0.0)
-    dense, sparse = (trace(A, y, loss="logistic") for A in (X, scipy.sparse.csc_array(X)))
+    dense, sparse = (trace(A, y, loss=loss) for A in (X, scipy.sparse.csc_array(X)))
     assert dense.stats.models == sparse.stats.models > 0
     assert_same_path(dense, sparse)
 
@@ -132,21 +138,37 @@ def test_one_hot_data_are_left_to_stages():
     assert all(trace(A, y, loss="logistic").stats.models == 0 for A in (X, scipy.sparse.csc_array(X)))
 
 
+class Pair:
+    """A loss of two outputs, which are to be y and its square, and like each other: their mean counts, too."""
+
+    n_outputs = 2
+
+    def value(self, eta, y, w):
+        u = eta - np.stack([y, y**2], axis=1)
+        return float(w @ (np.logaddexp(u, -u).sum(axis=1) + 0.1 * (eta[:, 0] - eta[:, 1]) ** 2))
+
+    def gradient(self, eta, y, w):
+        u = eta - np.stack([y, y**2], axis=1)
+        return w[:, None] * (np.tanh(u) + 0.2 * (eta[:, 0] - eta[:, 1])[:, None] * np.array([1.0, -1.0]))
+
+
 @pytest.mark.usefixtures("kernels", "eager")
-def test_a_loss_of_ones_own(monkeypatch):
-    X, y = noisy("logistic")
-    path = trace(X, y, loss=Exponential())
+@pytest.mark.parametrize("loss", [Exponential, Pair])
+def test_a_loss_of_ones_own(loss, monkeypatch):
+    X, y = noisy("logistic" if loss is Exponential else "huber")
+    path = trace(X, y, loss=loss())
     assert path.stats.models > 0
     monkeypatch.setattr(quadratic, "_estimate", lambda system: quadratic.NO_MODELS)
-    assert deviation(path, trace(X, y, loss=Exponential(), tol=1e-4)) <= 0.015
+    assert deviation(path, trace(X, y, loss=loss(), tol=1e-4)) <= 0.015
 
 
 @pytest.mark.usefixtures("kernels", "eager")
-def test_weights_are_repeated_rows():
-    X, y = noisy("logistic", n=500)
+@of_one_or_several_outputs
+def test_weights_are_repeated_rows(loss):
+    X, y = noisy(loss, n=500)
     weights = np.random.default_rng(1).integers(0, 3, len(y))
-    few = trace(X, y, loss="logistic", sample_weight=weights)
-    many = trace(np.repeat(X, weights, axis=0), np.repeat(y, weights), loss="logistic")
+    few = trace(X, y, loss=loss, sample_weight=weights)
+    many = trace(np.repeat(X, weights, axis=0), np.repeat(y, weights), loss=loss)
     assert few.stats.models > 0
     assert_same_path(few, many, rtol=1e-6)
 
@@ -162,15 +184,16 @@ def test_an_offset_is_a_column_that_is_known():
 
 
 @pytest.mark.usefixtures("kernels", "eager")
-def test_when_who_looks_does_not_matter():
+@of_one_or_several_outputs
+def test_when_who_looks_does_not_matter(loss):
     """Path in pieces, with somebody watching, and at once."""
-    X, y = noisy("logistic")
-    once = trace(X, y, loss="logistic")
-    pieces = trace(X, y, loss="logistic", t_ratio=3.0)
+    X, y = noisy(loss)
+    once = trace(X, y, loss=loss)
+    pieces = trace(X, y, loss=loss, t_ratio=3.0)
     for t in (5.0, 5.01, 17.0, 50.0):
         pieces = pieces.extend(t * once.t[0])
     assert once.stats.models == pieces.stats.models > 0
-    watched = trace(X, y, loss="logistic", stop=lambda model: False)
+    watched = trace(X, y, loss=loss, stop=lambda model: False)
     for other in (pieces, watched):
         at = [other.at(t) for t in once.t]
         coef = np.array([model.coef for model in at])
@@ -220,10 +243,11 @@ def test_stages_go_on_where_models_are_no_good(monkeypatch):
 
 
 @pytest.mark.usefixtures("kernels", "eager")
-def test_a_screened_path_takes_the_same_stretches(monkeypatch):
-    X, y = noisy("logistic", p=60)
+@of_one_or_several_outputs
+def test_a_screened_path_takes_the_same_stretches(loss, monkeypatch):
+    X, y = noisy(loss, p=60)
     monkeypatch.setattr(base, "WHOLE_BYTES", 0)
-    screened, whole = (trace(X, y, loss="logistic", screening=screening) for screening in (True, False))
+    screened, whole = (trace(X, y, loss=loss, screening=screening) for screening in (True, False))
     assert screened.stats.refreshes > 0 and screened.stats.models == whole.stats.models > 0
     assert screened.stats.working_columns == 60
     assert_allclose(screened.coef, whole.coef, rtol=0, atol=1e-8 * np.abs(whole.coef).max())

@@ -128,13 +128,13 @@ def advance(system: System, knot: Knot, memory: Memory, until: float, max_steps:
         if _compiled is None:
             return exponential.advance(system, knot, memory, until, max_steps, keep_rows)
         return _compiled.exponential.advance(system, knot, memory, until, max_steps, keep_rows)
+    stages = _compiled.stages if _compiled is not None and _compiled.stages.supports(system) else reference
     if memory.is_stiff:
-        tools = quadratic.Tools(exponential if _compiled is None else _compiled.exponential, columns_of, values)
+        tools = quadratic.Tools(exponential if _compiled is None else _compiled.exponential, stages, columns_of)
         steps = quadratic.advance(system, knot, memory, until, max_steps, tools)
         if steps is not None:
             return steps
         memory = quadratic.given_up(memory)
-    stages = _compiled.stages if _compiled is not None and _compiled.stages.supports(system) else reference
     return stages.advance(system, knot, memory, until, max_steps, keep_rows, quadratic.most_products(system))  # type: ignore[no-any-return]
 
 

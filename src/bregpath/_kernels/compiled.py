@@ -17,7 +17,7 @@ from bregpath._known_to_core import Kernel
 from bregpath._typing import Array
 from bregpath.problem import Problem
 
-__all__ = ["advance", "isa", "needs_rows", "supports", "typed", "values"]
+__all__ = ["advance", "isa", "look", "needs_rows", "supports", "typed", "values"]
 
 isa = _core.isa
 # Of the stepping method, by their names in the modules that explain them.
@@ -132,6 +132,15 @@ def values(system: System, alpha: Array, beta: Array) -> Array:
     out = np.empty(len(alpha))
     _stepper(system).values({"alpha": _floats(alpha), "beta": _floats(beta), "out": out})
     return out
+
+
+def look(system: System, alpha: Array, beta: Array) -> tuple[float, Array, Array, Array]:
+    """See `reference.look`."""
+    residual = np.empty((system.block.shape[0], len(alpha)))
+    slope, alpha_slope = np.empty_like(beta), np.empty_like(alpha)
+    at = {"alpha": _floats(alpha), "beta": _floats(beta)}
+    value = _stepper(system).look({**at, "residual": residual, "slope": slope, "alpha_slope": alpha_slope})
+    return value, residual, slope, alpha_slope
 
 
 def _stepper(system: System) -> Any:

@@ -30,6 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -142,6 +143,7 @@ class _Moments:
     high: Array
     fit_intercept: bool
     make_rows: Callable[[Array], None] | None  # of the matrix, where they are made when they are needed
+    outputs: int  # so many columns, side by side, are outputs of one of which only differences count; 1: none are
 
     @classmethod
     def of(cls, system: System) -> _Moments:
@@ -153,13 +155,23 @@ class _Moments:
             edge = 0.0 if fit_intercept else np.inf  # an intercept that is not fitted never moves
             low, high = (np.append(x, side * edge) for x, side in zip(thresholds(system.penalty), (-1, 1), strict=True))
             make_rows = kernel.numbers.get("make_rows")
-            system.cache["moments"] = cls(gram, mean, low, high, fit_intercept, make_rows)
+            outputs = kernel.numbers.get("outputs", 1)
+            system.cache["moments"] = cls(gram, mean, low, high, fit_intercept, make_rows, outputs)
         return system.cache["moments"]  # type: ignore[no-any-return]
 
     def require(self, z: Array, slope: Array, bounds: Bounds) -> None:
         """See to it that the rows of coordinates that move are there."""
         if self.make_rows is not None:
             self.make_rows(np.where(bounds.moves, 0.0, bounds.wait(z, slope))[:-1])
+
+    def take_means_off(self, movers: IntArray, v: Array) -> Array:
+        """Of outputs that move together only rounding moves the mean, and nothing damps it."""
+        if self.outputs == 1:
+            return v
+        column, v = movers // self.outputs, v.copy()
+        is_whole = np.bincount(column)[column] == self.outputs
+        v[is_whole] -= np.repeat(v[is_whole].reshape(-1, self.outputs).mean(axis=1), self.outputs)
+        return v
 
     def products(self, movers: IntArray) -> tuple[Array, Array]:
         """Rows of the Gram matrix and the means of coordinates that move."""
@@ -205,7 +217,7 @@ def _step(
     begins = (coefficients == 0) & (moments.low < moments.high)
     leeway = np.where(begins, START_SHARE * np.abs(slope), np.inf)[movers]
     limits = _Limits(MODE_SHARE * allowed, leeway)
-    moves, rates, length = _decompose(moments.hessian(movers), slope[movers], kappa, t, trial, limits)
+    moves, rates, length = _decompose(moments, movers, slope[movers], kappa, t, trial, limits)
     modes = _Modes(moves, moments.images(movers, moves), rates)
     course = _Course(modes, movers, z, slope, kappa)
     tau = _knot_times(modes, kappa, length, KNOT_SHARE * allowed)
@@ -254,15 +266,16 @@ class _Limits(NamedTuple):
 
 
 def _decompose(
-    hessian: Array, slope: Array, kappa: float, t: float, length: float, limits: _Limits
+    moments: _Moments, movers: IntArray, slope: Array, kappa: float, t: float, length: float, limits: _Limits
 ) -> tuple[Array, Array, float]:
     """Modes that leave out little up to some length: moves, rates, and that length."""
+    hessian, take_means_off = moments.hessian(movers), partial(moments.take_means_off, movers)
     # A power of two, so that the inverse may stay what it is for many steps.
     shift = round_down(max(SHIFT / (kappa * t), LEAST_SHIFT * float(np.trace(hessian))), bits=1)
     while length >= LEAST_STEP * t:
         inverse = np.linalg.inv(hessian + shift * np.eye(len(hessian)))
         with np.errstate(invalid="ignore"):
-            modes = _lanczos(inverse, shift, slope, kappa, length, limits)
+            modes = _lanczos(inverse, shift, slope, kappa, length, limits, take_means_off)
         if modes is not None:
             return *modes, length
         length, shift = length / SHORTER, shift * SHORTER
@@ -270,9 +283,11 @@ def _decompose(
 
 
 def _lanczos(
-    inverse: Array, shift: float, slope: Array, kappa: float, length: float, limits: _Limits
-) -> tuple[Array, Array] | None:
+    inverse: Array, shift: float, slope: Array, kappa: float, length: float, limits: _Limits,
+    take_means_off: Callable[[Array], Array] = lambda v: v,
+) -> tuple[Array, Array] | None:  # fmt: skip
     """Moves and rates of the modes; None if it takes too many, or no number of them will do."""
+    slope = take_means_off(slope)
     size = float(np.linalg.norm(slope))
     if size == 0:
         return np.zeros((0, len(slope))), np.zeros(0)
@@ -284,7 +299,7 @@ def _lanczos(
         matrix[k - 1, k - 1] = basis[-1] @ rest
         # What is large first, so that once more is enough for what rounding leaves of all others.
         rest = rest - matrix[k - 1, max(k - 2, 0) : k] @ basis[-2:]
-        rest = rest - (basis @ rest) @ basis
+        rest = take_means_off(rest - (basis @ rest) @ basis)
         left = float(np.linalg.norm(rest))
         if not np.isfinite(left):
             return None

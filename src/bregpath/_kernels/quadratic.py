@@ -14,6 +14,8 @@ which is exact for what is slow and for what is fast within the stretch, and a r
 square of the time), and a stretch is short enough if it is little. The next one begins with the true slope, so that
 errors of what is fast, as nearly all is late in a path, cannot add up.
 
+Of several outputs each coefficient is a coordinate, and H has a block for each pair of outputs.
+
 H is renewed now and then; in between its scale follows the slopes that are seen. To make it takes about as long as a
 number of gradients that is an eighth of that of the columns, so it has to last: stages are watched as they go, models
 take over where they would be cheaper (`most_products`), and are given up where they are not.
@@ -40,17 +42,19 @@ from bregpath.stores.base import is_one_hot
 
 __all__ = ["Tools", "advance", "given_up", "most_products"]
 
-MAX_COLUMNS, MAX_NUMBERS = 4000, 2**25  # of a model, and of the columns that it is made of
+MAX_COLUMNS, MAX_NUMBERS = 4000, 2**25  # of a model, with all their outputs, and of the columns that it is made of
 ROWS = 64  # whose zeros are counted
+SHARED = 0.45  # of a product with a dense column alone is one of each of several outputs, which share what is read
 SPARSE = 5.0  # numbers of a dense column in the time of one that is stored of a sparse one
 # What a unit of log t costs in products with a column: so many models, and more of them where columns are nearly as
 # many as rows and explain all, each so much of what the products of all pairs of columns would; exponential steps; and
 # stretches with two looks at the rows, and so many numbers beside them.
-MODELS, MORE_MODELS, MODEL_SHARE, STEPS_SHARE, STRETCHES, ASIDE = 2.5, 60.0, 0.25, 0.5, 15, 1.2e6
-MARGIN, WIDER, LARGE = 1.5, 2.0, 1e6  # by which they must be cheaper than stages; more of so many numbers, to fetch
+MODELS, MORE_MODELS, MODEL_SHARE, STEPS_SHARE, STRETCHES, ASIDE = 2.5, 60.0, 0.25, 1.6, 15, 1.2e6
+MARGIN, WIDER, LARGE = 1.5, 1.6, 1e6  # by which they must be cheaper than stages; more of so many numbers, to fetch
 PATIENCE = 1.0  # units of log t, whose cost models may have spent in advance
 GROWTH = 1.5  # of t, for which a model is kept
 STALE = 0.05  # of t: an older model that allows shorter stretches only is renewed
+FINE = 1e-3  # error of a stretch over the largest one, below which the scale stays: what is seen of it may be rounding
 CORRECTION = 0.5  # of what a step may err: the largest correction of a stretch
 FIRST_LENGTH, FIRST_TRIAL = 0.05, 0.02  # of t: that of the first stretch, and of its first step
 SAFETY, SHORTER, LONGER = 0.8, 0.2, 2.0  # of the next length
@@ -82,23 +86,24 @@ def _estimated(system: System) -> Estimate:
 def _estimate(system: System) -> Estimate:
     """The rule does not mention the columns that work: a screened path takes the steps of the unscreened one."""
     problem, store = system.problem, system.problem.store
-    n, p = store.shape
-    is_plain = is_known_as(system.block, "dense", "csc") and p <= min(n, MAX_COLUMNS)
-    numbers = _numbers(store) if is_plain else math.inf
+    (n, p), q = store.shape, problem.offset.shape[1]
+    is_plain = is_known_as(system.block, "dense", "csc") and p <= n and p * q <= MAX_COLUMNS
+    numbers = _numbers(store, q) if is_plain else math.inf
     has_l1 = is_known_as(problem.penalty, "l1") and not exponential.has_box(problem.penalty)
-    has_curvature = problem.offset.shape[1] == 1 and store.has_intercepts and not problem.loss.has_domain
-    if system.step is not None or not (numbers * p <= MAX_NUMBERS and has_l1 and has_curvature):
+    has_curvature = store.has_intercepts and not problem.loss.has_domain
+    if system.step is not None or not (numbers * p <= MAX_NUMBERS * q and has_l1 and has_curvature):
         return NO_MODELS
     if exponential.has_stiff_intercept(problem):
         return NO_MODELS
-    model, stretch = MODEL_SHARE * n * p * p / (2 * numbers), 4 * p + ASIDE / numbers
+    pairs = max(q * (q - 1) / 2, 1.0)  # of outputs, each with a matrix of its own
+    model, stretch = 0.5 * pairs * (MODEL_SHARE * n * p * p + ASIDE) / numbers, 4 * p + ASIDE / numbers
     models = (MODELS + MORE_MODELS * (p / n) ** 2) * model
     margin = MARGIN * (WIDER if n * p > LARGE else 1.0)
-    return Estimate(model, stretch, margin * (models + STEPS_SHARE * p**3 / numbers + STRETCHES * stretch))
+    return Estimate(model, stretch, margin * (models + STEPS_SHARE * (p * q) ** 3 / numbers + STRETCHES * stretch))
 
 
-def _numbers(store: AbstractStore) -> float:
-    """About how many a product with a column passes over, however X is stored; inf where many rows are alike.
+def _numbers(store: AbstractStore, q: int) -> float:
+    """About how many a product of q outputs passes over, however X is stored; inf where many rows are alike.
 
     Stages pass over the different ones only, and of one-hot data these are few.
     """
@@ -106,7 +111,7 @@ def _numbers(store: AbstractStore) -> float:
     filled = store.filled(np.arange(ROWS) * n // ROWS)
     if filled is None or (filled.mean() <= 0.5 * p and is_one_hot(filled)):
         return math.inf
-    return n * min(1.0, SPARSE * float(filled.mean()) / p)
+    return n * q * min(SHARED if q > 1 else 1.0, SPARSE * float(filled.mean()) / p)
 
 
 def given_up(memory: Memory) -> Memory:
@@ -197,7 +202,8 @@ def _stretch(system: System, knot: Knot, memory: Memory, tools: Tools) -> tuple[
         length = h * min(LONGER, max(SHORTER, SAFETY * error**-0.5)) if error > 0 else LONGER * h
         if error <= 1.0:
             trial = steps.memory(len(steps)).h / kept.scale
-            kept = replace(kept, scale=stretch.rescaled(), length=round_down(length), trial=trial)
+            scale = stretch.rescaled() if error > FINE else kept.scale
+            kept = replace(kept, scale=scale, length=round_down(length), trial=trial)
             return stretch.part, stretch.end, replace(memory, quadratic=kept)
         if is_old and h < STALE * knot.t:
             kept, memory = _renewed(system, knot, kept, memory, tools)
@@ -211,10 +217,10 @@ def _renewed(
     system: System, knot: Knot, kept: Remembered, memory: Memory, tools: Tools
 ) -> tuple[Remembered, Memory]:
     """A model at this knot."""
-    problem, p = system.problem, len(knot.z)
+    problem, (p, q) = system.problem, knot.z.shape
     eta = problem.predictor(system.block, knot.alpha, system.penalty.primal(knot.z, problem.kappa))
     kept = replace(kept, eta=eta, t=knot.t, spent=kept.spent + _estimated(system).model)
-    memory = replace(memory, models=memory.models + 1, products=memory.products + p * (p + 1) // 2)
+    memory = replace(memory, models=memory.models + 1, products=memory.products + (q + 1) * p * (p + 1) // 4)
     return replace(kept, scale=_model_of(system, kept, tools).scale), memory
 
 
@@ -229,5 +235,6 @@ def _model_of(system: System, kept: Remembered, tools: Tools) -> Model:
 def _counted(memory: Memory, stretch: Stretch) -> Memory:
     """What the stretch has cost, its second look at the rows included."""
     made = stretch.steps.memory(len(stretch.steps))
-    products = memory.products + made.products + 2 * (len(stretch.knot.z) + int(np.count_nonzero(stretch.moves)))
+    moving = int(np.count_nonzero(stretch.moves.any(axis=1)))
+    products = memory.products + made.products // stretch.moves.shape[1] + 2 * (len(stretch.knot.z) + moving)
     return replace(memory, gradients=memory.gradients + made.gradients + 2, products=products)

@@ -41,7 +41,7 @@ from bregpath._kernels.records import (
 from bregpath._typing import Array, BoolArray
 from bregpath.penalties import AbstractPenalty
 
-__all__ = ["INSIDE", "NOISE", "Step", "advance", "begin", "round_down", "rounding", "values", "walk"]
+__all__ = ["INSIDE", "NOISE", "Step", "advance", "begin", "look", "round_down", "rounding", "values", "walk"]
 
 SAFETY = 0.8  # of the step that the error estimate allows
 RATE_MARGIN = 1.15  # of the power iteration, which approaches the largest curvature from below
@@ -368,6 +368,16 @@ def values(system: System, alpha: Array, beta: Array) -> Array:
     block = system.block.columns(used)
     pairs = zip(alpha, beta[:, used], strict=True)
     return np.array([problem.value(problem.predictor(block, a, b)) for a, b in pairs])
+
+
+def look(system: System, alpha: Array, beta: Array) -> tuple[float, Array, Array, Array]:
+    """Loss, residual, and slopes of working columns and alpha: no numbers where the loss is none."""
+    problem, block = system.problem, system.block
+    eta = problem.predictor(block, alpha, beta)
+    residual, value = problem.residual(eta), problem.value(eta)
+    if not (np.isfinite(value) and np.isfinite(residual).all()):
+        return np.inf, residual, np.full_like(beta, np.nan), np.full_like(alpha, np.nan)
+    return value, residual, -block.rmatvec(residual), problem.alpha_slope(residual)
 
 
 def begin(system: System, knot: Knot) -> Memory:
