@@ -14,7 +14,7 @@ class DataRows : public Rows {
    public:
     // m working columns with `outputs` coefficients each.
     DataRows(const Kernels* kernels, Size n, Size n_alpha, double alpha_rate, Size m, Size outputs)
-        : Rows(kernels, n, n_alpha, alpha_rate), m_(m), outputs_(outputs) {
+        : Rows(kernels, n, n_alpha, alpha_rate), m_(m), outputs_(outputs), everything_(others_of({}, m)) {
         for (auto* slot : {&now_, &next_}) slot->R.assign(n * n_alpha, 0.0);
         resize(n);
         products_.assign(2 * m * outputs, 0.0);
@@ -55,13 +55,15 @@ class DataRows : public Rows {
     void finish(const double* z_now, const double*, double* z, double* slope) override {
         const double* change = of_rows(change_, r_);
         for (Size i = 0; i < n * n_alpha; ++i) next_.R[i] = now_.R[i] + change[i];
-        others_ = others_of(live_, m_);
-        if (others_.empty()) return;
-        dots(others_, {change, of_rows(next_.residual, residual_)}, products_.data());
-        const Size k = Size(others_.size());
+        // Where nearly all are at rest, all of them: to choose takes longer than the few products that are not asked for.
+        const bool all = kMany * Size(live_.size()) < m_;
+        const Index& others = all ? everything_ : (others_ = others_of(live_, m_));
+        if (others.empty()) return;
+        dots(others, {change, of_rows(next_.residual, residual_)}, products_.data());
+        const Size k = Size(others.size());
         for (Size l = 0; l < outputs_; ++l)
             for (Size c = 0; c < k; ++c) {
-                const Size i = l * m_ + others_[c];
+                const Size i = l * m_ + others[c];
                 z[i] = z_now[i] - products_[l * k + c];
                 slope[i] = -products_[(outputs_ + l) * k + c];
             }
@@ -152,6 +154,8 @@ class DataRows : public Rows {
         std::vector<double> R;              // of all rows; the others of those that are worked on
         std::vector<double> residual, eta;
     };
+    static constexpr Size kMany = 8;  // times as many columns as are live
+
     const Size m_, outputs_;
     Slot now_, next_;
     std::vector<double> aside_;         // predictor and residual of a point that is no step's
@@ -159,6 +163,7 @@ class DataRows : public Rows {
     std::vector<double> residual_;      // of all rows
     std::vector<double> products_;      // X'dR and X'r of the other columns
     Index live_, others_;               // columns of the step
+    const Index everything_;
     std::vector<double> shares_;        // of the residuals of its stages in R
     size_t n_stages_ = 0;
     double h_ = 0;

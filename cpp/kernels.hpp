@@ -190,6 +190,10 @@ struct Kernels {
     void (*gram)(const Columns&, const double* root, double* run, Size rows, double* out);
     // How many numbers are beyond their thresholds where they were not (active is 0), or no longer (1).
     Size (*crossings)(Size m, const double* x, const double* threshold, const double* active);
+    // Coefficients inside a step, at a time to which its ends have `shares`: z (and the end's), slope, and less that of the end;
+    // zero where z is within its threshold at both ends, unless there is none.
+    void (*shrink_cubics)(Size m, const double* shares, const double* z, const double* z_end, const double* slope,
+                          const double* slope_end, const double* weights, double kappa, double* beta);
     // A row of a matrix: out = ((whole - lost) / share - mine * moved) * factor * factors.
     void (*lessen)(Size p, const double* whole, const double* lost, double share, double mine, const double* moved, double factor,
                    const double* factors, double* out);

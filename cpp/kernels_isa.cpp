@@ -339,6 +339,18 @@ Size crossings(Size m, const double* x, const double* threshold, const double* a
     return count;
 }
 
+void shrink_cubics(Size m, const double* shares, const double* z, const double* z_end, const double* slope, const double* slope_end,
+                   const double* weights, double kappa, double* beta) {
+    const double s0 = shares[0], s1 = shares[1], s2 = shares[2], s3 = shares[3];
+#pragma omp simd
+    for (Size i = 0; i < m; ++i) {
+        const double w = weights[i], at = s0 * z[i] + s1 * z_end[i] + s2 * slope[i] - s3 * slope_end[i];
+        const bool moves = (z[i] > w) | (-z[i] > w) | (z_end[i] > w) | (-z_end[i] > w) | (w == 0);
+        const double beyond = at > w ? at - w : -at > w ? at + w : 0.0;
+        beta[i] = moves ? kappa * beyond : 0.0;
+    }
+}
+
 void add(Size size, double factor, const double* x, double* to) {
 #pragma omp simd
     for (Size i = 0; i < size; ++i) to[i] += factor * x[i];
@@ -385,6 +397,7 @@ extern "C" const bregpath::Kernels* BREGPATH_NAME(bregpath_kernels)() {
         .sweep = sweep,
         .gram = gram,
         .crossings = crossings,
+        .shrink_cubics = shrink_cubics,
         .lessen = lessen,
         .spread = spread,
     };

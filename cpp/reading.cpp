@@ -39,6 +39,10 @@ class Knots {
         for (Size k = 0; k < n_alpha; ++k)
             alpha[k] = curve(alpha_ + row * n_alpha, alpha_slope_ + row * n_alpha, n_alpha, k);
         const double *z = z_ + row * m * q, *slope = slope_ + row * m * q;
+        if (q == 1) {
+            const double shares[] = {1 - share, share, from, to};
+            return kernels->shrink_cubics(m, shares, z, z + m, slope, slope + m, weights_, kappa_, beta);
+        }
         for (Size j = 0; j < m * q; j += q) {
             bool moves = false, free = true;
             for (Size i = j; i < j + q; ++i) {

@@ -65,7 +65,7 @@ class RegressionRows final : public DataRows {
     }
 
     void dots(const Index& columns, std::initializer_list<const double*> vectors, double* out) override {
-        multiply(other_x_.of(columns), vectors, out);
+        multiply(x_.is_dense && Size(columns.size()) == x_.k ? x_ : other_x_.of(columns), vectors, out);
     }
 
     void set_curvature(const double* eta) override {

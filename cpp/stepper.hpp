@@ -56,7 +56,8 @@ class Stepper {
 
     // After a new state was set: the rows there.
     void load(const double* R, const double* residual) {
-        const Index index = marked(active(state.z, entry_now_));
+        active_ = active(state.z, entry_now_);
+        const Index index = marked(active_);
         gather(index, state.z, state.alpha, start_);
         penalty_.primal(index, start_.data(), set_.kappa, beta_.data());
         rows_->load(at(index, beta_, start_), R, residual);
@@ -171,7 +172,7 @@ class Stepper {
 
     void adaptive_step() {
         const bool linear = rows_->has_linear_stages(), has_domain = rows_->has_domain();
-        const Flags started = active(state.z, entry_now_);
+        const Flags started = active_;
         renew_curvature(started);
         const double rate = set_.kappa * set_.rate_margin * next_.rate, ahead = linear ? set_.entry_ahead : 1.0;
         double h = state.h > 0 ? state.h : first_length(), reach = 0, earlier_rise = kInfinity;
@@ -217,11 +218,12 @@ class Stepper {
                 continue;
             }
             finish(live);
-            const Flags beyond = active(next_.z, entry_then_);
+            active_ = active(next_.z, entry_then_);
             bool missed = false;
             for (Size j = 0; j < m_; ++j)
-                if (beyond[j] && !is_live[j]) forced[j] = 1, missed = true;
+                if (active_[j] && !is_live[j]) forced[j] = 1, missed = true;
             if (missed) continue;
+            entry_now_.swap(entry_then_);
             next_.h = h * std::min(3.0, std::max(0.3, set_.safety / std::cbrt(std::max(worst, 1e-6))));
             next_.reach = reach;
             return commit();
@@ -262,8 +264,9 @@ class Stepper {
         std::vector<double> shares;
         double n_active = 0;
         for (Size i = 0; i < size; ++i) {
-            n_active += entry_now_[i] < 0;
-            if (entry_now_[i] >= 0 && entry_then_[i] < 0)
+            if (entry_now_[i] < 0)
+                ++n_active;
+            else if (entry_then_[i] < 0)
                 shares.push_back(entry_now_[i] / (entry_now_[i] - entry_then_[i]));
         }
         if (!shares.empty()) {
@@ -410,6 +413,7 @@ class Stepper {
 
     State next_;
     Index everything_;
+    Flags active_;  // columns, at the present state, of whose distances `entry_now_` tells
     std::vector<double> entry_now_, entry_then_, entry_expected_, moved_;
     // Of the live columns, then alpha, through a step.
     Recursion moving_;

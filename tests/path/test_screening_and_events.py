@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 import bregpath
 from bregpath import Result, _kernels
 from bregpath.flow.reading import Chunk, CubicOfDual
-from bregpath.flow.screening import LazyDual, Points
+from bregpath.flow.screening import Certificate, LazyDual, Points
 from bregpath.flow.working_set import WorkingSet
 from bregpath.losses import as_loss
 from bregpath.penalties import build_penalty
@@ -128,6 +128,40 @@ def test_screened_with_more_columns_than_rows(loss: str, monkeypatch: pytest.Mon
     X, y = make_data(loss, n=30, p=300)
     path = assert_screened_equals_whole(monkeypatch, X, y, loss=loss, t_ratio=6.0)
     assert path.stats.working_columns < 200
+
+
+@pytest.mark.parametrize("kappa", [0.1, 1.0])
+def test_screened_where_many_columns_move(loss: str, kappa: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks of steps are about as long as proofs last: few steps are made in vain."""
+    made, certain, real = [], [], WorkingSet.certify
+
+    def certify(self: WorkingSet, steps: _kernels.Steps) -> Certificate:
+        certificate = real(self, steps)
+        if not self.is_whole:
+            made.append(len(steps))
+            certain.append(certificate.certain)
+        return certificate
+
+    monkeypatch.setattr(WorkingSet, "certify", certify)
+    X, y = make_data(loss, n=30, p=400)
+    path = assert_screened_equals_whole(monkeypatch, X, y, loss=loss, kappa=kappa, t_ratio=20.0)
+    assert path.stats.working_columns < 400
+    assert sum(certain) == path.stats.steps
+    assert sum(made) < 2 * sum(certain)
+    assert all(now <= max(2, 2 * before) for before, now in zip(certain, made[1:], strict=False))
+
+
+@pytest.mark.parametrize(
+    ("p", "kappa", "is_screened"),
+    [
+        *((600, 10.0, False), (1200, 10.0, True), (1200, 1.0, False)),
+        *((4000, 1.0, True), (4000, 0.1, False), (9000, 0.1, True)),
+    ],
+)
+def test_small_data_are_screened_where_few_columns_move(p: int, kappa: float, is_screened: bool) -> None:
+    X, y = make_data("logistic", n=100, p=p)
+    path = trace(X, y, loss="logistic", kappa=kappa, t_ratio=2.0)
+    assert (path.stats.working_columns < p) == is_screened
 
 
 def test_screened_with_correlated_columns(loss: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -125,6 +125,8 @@ class ScreenedFlow(AbstractFlow):
                 most = MOST_NUMBERS // knot.z.size
             else:
                 most = min(ROW_NUMBERS // knot.R.size, LONG_NUMBERS // len(knot.R))
+                if self.takes_kappa:  # where a block of inverse scale space ends, so does a step
+                    most = min(most, working.block_steps)
             max_steps = min(max(most, 2), BLOCK_STEPS)
             if whole and not is_watched:  # nothing is checked after a block: it may be longer
                 max_steps = min(max(BLOCK_NUMBERS // knot.z.size, max_steps), MOST_STEPS)

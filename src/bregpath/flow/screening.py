@@ -18,9 +18,9 @@ from bregpath.stores import AbstractBlock
 __all__ = ["Certificate", "Dual", "FullDual", "LazyDual", "begin_dual"]
 
 ROUNDING = 1e-13  # of squared lengths that are differences of others
-MAX_REFERENCES = 24
+MAX_REFERENCES = 16
 MAX_SHARE = 0.7  # of all columns that are undecided, beyond which all are computed
-MIN_ADDED = 16  # columns that may be added to a small working set at once
+MIN_ADDED, ADDED_NUMBERS = 16, 2**14  # columns, or numbers, that may be added to a small working set at once
 # Columns that are fetched to be looked at: this share of all, or so many bytes. Of more, only products are asked for.
 FETCH_SHARE, FETCH_BYTES = 0.02, 4 * 2**20
 FAR_MORE = 8  # times as many numbers
@@ -95,7 +95,8 @@ class Dual(ABC):
         near = self.undecided(steps, points, inside)
         broken = np.flatnonzero((near.distance[:-1] < 0).any(axis=1)) // 2
         certain = steps.cut(int(broken[0])) if len(broken) else count
-        crossing = self._crossing(near, 2 * certain, max(MIN_ADDED, len(inside) // 4))
+        most = max(MIN_ADDED, ADDED_NUMBERS // len(steps.R[0]), len(inside) // 4)
+        crossing = self._crossing(near, 2 * certain, most)
         if not len(crossing):
             return Certificate(certain)
         columns = near.columns[crossing]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
+from math import sqrt
 
 import numpy as np
 
@@ -20,7 +21,9 @@ __all__ = ["WorkingSet"]
 
 MANY = 100  # columns, below which there are few to leave alone
 WIDE = 2  # columns over rows, beyond which most of them never move
-DAMPED = 10.0  # kappa, below which more of them do, the smaller it is
+DAMPED = 10.0  # kappa, below which more of them do, the smaller it is ...
+STAYING = 700  # ... unless there are more columns than so many: both times the root of how much smaller
+FIRST_STEPS, MOST_STEPS = 4, 16  # of the first block where many columns move, and of any
 GROUPED = 10.0  # times as many numbers make screening pay where columns move together
 
 
@@ -30,7 +33,10 @@ def _few_move(problem: Problem) -> bool:
     wide, narrow = problem.store.least_screened
     if p < MANY:
         return False
-    least = (wide if p > WIDE * n else narrow) * max(1.0, DAMPED / problem.kappa)
+    damping = max(1.0, DAMPED / problem.kappa)
+    least = wide if p > WIDE * n else narrow
+    if p < max(WIDE * n, STAYING) * sqrt(damping):
+        least *= damping
     return n * p >= least * (GROUPED if penalty.moves_together else 1.0)
 
 
@@ -59,6 +65,7 @@ class WorkingSet:
             self.block = shared.columns(problem) if whole else problem.store.fetch(self.columns)
             self.block = with_moments(problem, self.block) if can_gram else self.block
         self.penalty: AbstractPenalty = problem.penalty if whole else problem.penalty.take(self.columns)
+        self.block_steps = FIRST_STEPS if problem.kappa < DAMPED else MOST_STEPS
         self.dual: Dual | None = None  # set at the start of a path that screens
 
     def copy(self) -> WorkingSet:
@@ -70,10 +77,15 @@ class WorkingSet:
         return twin
 
     def certify(self, steps: Steps) -> Certificate:
-        """How many of the steps no outside column takes part in, and columns that should work from there on."""
+        """How many of the steps no outside column takes part in, and columns that should work from there on.
+
+        The next block is at most twice as long as what is certain of this one.
+        """
         if self.dual is None or self.is_whole:
             return Certificate(len(steps))
-        return self.dual.certify(steps, self.columns)
+        certificate = self.dual.certify(steps, self.columns)
+        self.block_steps = min(max(2 * certificate.certain, 2), MOST_STEPS)
+        return certificate
 
     def complete(self, knot: Knot) -> Certificate:
         """Add all columns that are outside, told with their dual variables at a knot; none is from then on."""
