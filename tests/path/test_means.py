@@ -116,7 +116,7 @@ def test_with_the_path_itself_behind(average: str) -> None:
     track.start()
     times = track.times[:50]
     track.reach(float(times[-1]))
-    both, mean, plain = (some.read(times) for some in (track.with_plain(), track, track.plain()))
+    both, mean, plain = (some.read(times) for some in (track.with_plain(), track, track.read_as(None)))
     for part in (0, 2):
         assert_array_equal(both[part], np.concatenate([mean[part], plain[part]]))
 
