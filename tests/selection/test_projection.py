@@ -92,7 +92,7 @@ def test_strong_variables_are_kept_and_noise_goes(loss):
     hits, before, after = [], [], []
     for seed in range(6):
         _, _, blend = blended(loss, n=400, p=20, s=3, seed=seed)
-        support = set(blend.prune().support.tolist())
+        support = set(blend.prune(1.5).support.tolist())
         assert support <= set(blend.support.tolist())
         hits.append(len(support & {0, 1, 2}))
         before.append(len(set(blend.support.tolist()) - {0, 1, 2}))

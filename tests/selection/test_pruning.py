@@ -249,9 +249,10 @@ def test_estimators_hold_the_pruned_model(kappa):
     X, y = make_data("logistic", n=150, p=30)
     model = bregpath.BregmanClassifier(kappa=kappa, stop="cv-pruned").fit(X, y)
     selection = bregpath.cross_validate(X, y, loss="logistic", kappa=kappa)
-    pruned = selection.blend().prune() if kappa == "cv" else selection.prune()
+    chosen = selection.sparse() if kappa == "cv" else selection
+    pruned = chosen.prune()
     assert_array_equal(model.coef_.ravel(), pruned.coef)
-    assert model.intercept_ == pruned.intercept and model.t_ == selection.t and model.kappa_ == selection.kappa
+    assert model.intercept_ == pruned.intercept and model.t_ == chosen.t and model.kappa_ == chosen.kappa
     assert_allclose(model.predict_proba(X)[:, 1], pruned.predict(X), rtol=1e-10)
     assert "Pruned from" in model.summary()
     again = pickle.loads(pickle.dumps(model))

@@ -87,8 +87,8 @@ class AbstractBregmanEstimator(RegressionParameters):
     stop : {"cv", "cv-1se", "cv-sparse", "cv-blend", "cv-pruned", "aic", "aicc", "bic", "ebic"} or float, default "cv"
         How the time is chosen: the best of a cross-validation, the sparsest within one standard error of it,
         the best time of the largest kappa within one standard error (of several), the average of the good models of
-        all kappas (`Selection.blend`, which predicts best), a model with few variables that predicts as that does
-        (`Blend.prune`; of one kappa, what `Selection.prune` leaves of the best), an information criterion, or a time t.
+        all kappas (`Selection.blend`, which predicts best), the model that pruning leaves of the sparse choice (of the
+        best, if there is one kappa; see `Selection.prune`), an information criterion, or a given time t.
         If the path ends before that time, because nothing is left to explain, its last model is used, with a warning.
     cv : int, splitter or iterable, default 5
         Folds, as in `cross_validate`. A number larger than the data allow (rows; rows of the smallest class
@@ -123,7 +123,7 @@ class AbstractBregmanEstimator(RegressionParameters):
         The curve by which the time was chosen; None if ``stop`` is a number.
     blend_, pruned_ : Blend, Pruned, or None
         Of which ``coef_`` are the coefficients, with ``stop="cv-blend"`` or ``"cv-pruned"``; ``t_`` and ``kappa_`` are
-        those of the best model on a path.
+        those of the model on a path that was begun with.
     n_iter_ : int
         Number of steps of the path.
     n_features_in_, feature_names_in_
@@ -273,7 +273,7 @@ class AbstractBregmanEstimator(RegressionParameters):
                 if self.stop == BLENDED and selection.fold_paths:  # not where rows are too few for folds
                     blend = selection.blend()
                 if self.stop == PRUNED and selection.fold_paths:
-                    pruned = selection.blend().prune() if several else selection.prune()
+                    pruned = selection.prune()
         self.path_, self.t_, self.selection_, self.blend_, self.pruned_ = path, t, selection, blend, pruned
         self.n_iter_, self.kappa_ = self.path_.stats.steps, self.path_.kappa
 

@@ -78,8 +78,8 @@ class Blend(AbstractDerived):
         """The average, which belongs to no one time."""
         return self._point(np.nan, self._intercept, self._coef)
 
-    def prune(self, margin: float = 1.5) -> Pruned:
-        """A model with few variables that predicts as the blend does.
+    def prune(self, margin: float = 1.0) -> Pruned:
+        """A model with fewer variables that predicts as the blend does.
 
         Variables are taken away one by one, as by `Selection.prune`, but the others are fitted to what the blend
         predicts instead of to the response, which is noisier: they have the least Bregman divergence from it, of the

@@ -44,7 +44,7 @@ __all__ = [
 
 CV_RULES = ("cv", "cv-1se", "cv-sparse")  # how estimators ask for a point of a cross-validation
 BLENDED = "cv-blend"  # and, of regressions, for the average of all good models, ...
-PRUNED = "cv-pruned"  # ... or one with few variables that does as well
+PRUNED = "cv-pruned"  # ... or for what is left of the sparsest
 # Of kappa="cv". Two more between these cost half as much again, and the models chosen are no better: curves of kappas
 # that are close to each other differ by luck.
 KAPPAS = (0.1, 1.0, 10.0, 30.0)
@@ -104,7 +104,7 @@ def check_stop_of_kappas(stop: Any, several: bool) -> None:
 
 def chosen_by(selection: Selection, rule: str) -> Selection:
     """The point of a cross-validation that one of `CV_RULES` means, or of which more is made."""
-    if rule == "cv-sparse":
+    if rule == "cv-sparse" or (rule == PRUNED and selection.kappa_sparse is not None):
         return selection.sparse()
     return selection.one_se() if rule == "cv-1se" else selection
 
