@@ -107,21 +107,24 @@ class Pruned(AbstractDerived):
 
 def prune(selection: Selection, margin: float) -> Pruned:
     """What `Selection.prune` does."""
-    _check(selection)
-    return _prune(selection, [None] * (1 + len(selection.folds)), [selection.coef, *selection.fold_coef()], margin)
+    folds, scorer = _check(selection)
+    begun = [selection.coef, *selection.fold_coef()]
+    return _prune(selection, folds, scorer, [None] * len(begun), begun, margin)
 
 
 def project(blend: Blend, margin: float) -> Pruned:
     """What `Blend.prune` does."""
-    _check(blend.selection)
+    folds, scorer = _check(blend.selection)
     models = [(blend._intercept, blend._coef), *blend.fold_models()]
-    return _prune(blend.selection, models, [coef for _, coef in models], margin)
+    return _prune(blend.selection, folds, scorer, models, [coef for _, coef in models], margin)
 
 
-def _prune(selection: Selection, targets: Sequence[Model | None], begun: Sequence[Array], margin: float) -> Pruned:
+def _prune(
+    selection: Selection, folds: Any, scorer: Scorer, targets: Sequence[Model | None], begun: Sequence[Array],
+    margin: float,
+) -> Pruned:  # fmt: skip
     """Eliminate variables on all rows and on those of each fold; what is left is fitted to a target or the response."""
     margin = 0.0 if margin == 0 else _validation.check_number("margin", margin)
-    folds, scorer = _check(selection)
     study = folds[0].study
     samples = [None, *(fold.train for fold in folds)]
     whole, *pruners = (_Pruner(study, *one) for one in zip(samples, begun, targets, strict=True))
